@@ -1,0 +1,85 @@
+// The compiler as a library: text of a .coll file to CUDA text and manifest. Needs no GPU and no CUDA library.
+#pragma once
+
+#include "coll/Manifest.h"
+
+#include <memory>
+
+namespace coll {
+
+/// One kernel an algorithm can give: `collective.algorithm.mode`.
+struct Member {
+  std::string name;      ///< as written on the command line and in messages
+  std::string algorithm; ///< `oneshot.ll`: the name within its collective
+  std::string collective;
+  int minRanks = 0, maxRanks = 0; ///< the team's range
+  std::vector<DType> dtypes;      ///< types it is offered for
+  std::vector<ReduceOp> ops;      ///< empty where the collective has no operator
+  std::uint64_t maxBytes = 0;     ///< the bound of `when bytes <= …`; 0 if there is none
+  bool lowered = true;            ///< false: checked, but this compiler cannot emit it yet
+};
+
+/// What to make of a program.
+struct Instance {
+  std::string member;
+  int ranks = 0;
+  DType dtype = DType::F32;
+  ReduceOp op = ReduceOp::Sum; ///< ignored where the collective has none
+};
+
+struct CompileOptions {
+  bool unchecked = false;             ///< emit although the checker refutes it, or without asking it
+  std::vector<std::string> dumpAfter; ///< passes (or "all") whose result to keep in Kernel::dumps
+};
+
+/// CUDA text that includes "coll/device.h", and how to launch it.
+struct Kernel {
+  std::string cuda;
+  Manifest manifest;
+  std::string ir;                                           ///< after all passes
+  std::vector<std::pair<std::string, std::string>> dumps;   ///< (pass, IR after it)
+};
+
+/// What the checker says of one instance.
+struct CheckResult {
+  std::string member;
+  int ranks = 0;
+  DType dtype = DType::F32;
+  bool proved = false;
+  std::map<std::string, int> depth; ///< mailbox to the smallest number of copies that is safe
+  std::string summary;              ///< the rule that proves it, or the counterexample's first line
+  double milliseconds = 0;
+};
+
+/// A parsed and type-checked .coll file. Immutable; safe to use from several threads.
+class Program {
+public:
+  /// Null if the text has errors, which `diagnostics` then holds. `fileName` is only used in messages.
+  static std::unique_ptr<Program> parse(std::string text, std::string fileName, Diagnostics &diagnostics);
+  ~Program();
+
+  const std::vector<Member> &members() const;
+  /// `allreduce.oneshot.ll`, `oneshot.ll` if only one collective has it, `oneshot` if it has one mode. Null if there
+  /// is none or more than one.
+  const Member *find(std::string_view name) const;
+
+  /// The syntax tree as text that parses again.
+  std::string printAst() const;
+
+  /// Checks, lowers and emits one instance. Empty with errors in `diagnostics`.
+  std::optional<Kernel> compile(const Instance &instance, const CompileOptions &options,
+                                Diagnostics &diagnostics) const;
+
+  /// Proves or refutes one instance; counterexamples are errors in `diagnostics`. Empty if it cannot be checked at all.
+  std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics) const;
+
+private:
+  Program();
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// The passes in order with one line on each, for --help and for --dump-after.
+std::vector<std::pair<std::string, std::string>> passes();
+
+} // namespace coll

@@ -1,0 +1,92 @@
+// What a host must know to launch a kernel: written by the compiler beside the CUDA text, read by the runtime.
+#pragma once
+
+#include "coll/Types.h"
+
+#include <map>
+
+namespace coll {
+
+/// Values of the free extents (`M`, `H`, …) of one launch, by name. `N` is not among them.
+using Extents = std::map<std::string, std::uint64_t>;
+
+enum class Direction { In, Out, InOut };
+
+struct Manifest {
+  /// A vector or matrix argument, as declared. Its elements lie densely, last extent fastest.
+  struct Argument {
+    std::string name;
+    Direction direction;
+    DType dtype;
+    std::vector<std::string> extents; ///< each a free extent, `N`, or a number
+  };
+
+  struct Scalar {
+    std::string name;
+    std::string type; ///< `rank`, `f32`, `u32`, …
+  };
+
+  /// A landing zone in every rank's region: `copies` x `slots` x `lines` of `lineBytes` from `offset`.
+  struct Mailbox {
+    std::string name;
+    std::string sync;
+    std::uint64_t slots, lines, copies, lineBytes, payloadBytes, offset;
+  };
+
+  /// The vector that the packet loop of the kernel goes over: the product of `extents`, or a piece of it where the
+  /// algorithm splits it between the ranks.
+  struct Domain {
+    std::vector<std::string> extents;
+    bool split = false;
+  };
+
+  /// An entry point and what it demands of a launch.
+  struct Entry {
+    std::string name;
+    std::string shape; ///< `OnePacket`, `WholePackets` or `AnyPackets` of runtime/device/coll/launch.h
+  };
+
+  std::string member;     ///< `allreduce.oneshot.ll`
+  std::string collective; ///< `allreduce`
+  std::string algorithm;  ///< `oneshot`
+  std::string mode;       ///< `ll`; empty for an algorithm without modes
+  std::string sourceFile;
+  int ranks = 0;
+  DType dtype = DType::F32;
+  std::optional<ReduceOp> op; ///< empty where the collective has no operator
+
+  std::vector<Argument> arguments;
+  std::vector<std::string> extents; ///< the free extents, in the order of the kernel's parameters
+  std::vector<Scalar> scalars;
+  std::vector<std::pair<std::string, std::string>> inplace; ///< (`y`, `x`): y may be x; (`x`, `y[me]`)
+  std::vector<Mailbox> mailboxes;
+  std::vector<Entry> entries;
+  Domain domain;
+
+  std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
+  unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
+  unsigned packetBytes = 0;       ///< payload that one thread handles at a time
+  std::uint64_t wholeUnit = 1;    ///< OnePacket and WholePackets need the domain's elements to be a multiple of this
+  std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`
+  unsigned maxThreads = 512;      ///< per CTA
+  unsigned maxCtas = 256;
+  unsigned minArch = 70;          ///< the lowest sm_XX the kernel builds for
+  std::string proof;              ///< the checker's summary; "unchecked" where it was skipped
+  std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
+
+  /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
+  /// regionBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end.
+  std::uint64_t parameterBytes() const;
+
+  /// Elements of an argument, and packets that the kernel's loop has, for these extents. Extents that are missing
+  /// count as 1.
+  std::uint64_t elements(const Argument &argument, const Extents &values) const;
+  std::uint64_t packets(const Extents &values) const;
+  /// Whether the entry points for whole packets may be used as far as counts go. (Every pointer must also be aligned
+  /// to `packetBytes`.)
+  bool wholePackets(const Extents &values) const;
+
+  std::string toJson() const;
+};
+
+} // namespace coll

@@ -1,0 +1,153 @@
+// The only file of the device headers with inline PTX: loads, stores and fences by scope, dependent launch, the clock
+// and the conversions. Real CUDA; compiles under NVRTC and nvcc and includes nothing of theirs. The emulator has a
+// second implementation of exactly these names (runtime/emulator/device/ptx.h).
+//
+// Everything here is `asm volatile` with a "memory" clobber: the compiler keeps these accesses in program order and
+// never turns one into a read-only load. What the hardware may reorder is what PTX says of each.
+#pragma once
+
+#include "coll/types.h"
+
+namespace coll::ptx {
+
+/// Weak accesses of 1 to 16 bytes, for memory that no other GPU touches without a barrier in between.
+/// `address` is aligned to the size. Order with other accesses: none but program order in one thread.
+__device__ inline u8 load1(const void *address) {
+  u32 v;
+  asm volatile("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+  return u8(v);
+}
+__device__ inline u16 load2(const void *address) {
+  u16 v;
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline u32 load4(const void *address) {
+  u32 v;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline u64 load8(const void *address) {
+  u64 v;
+  asm volatile("ld.global.u64 %0, [%1];" : "=l"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline Words2 load16(const void *address) {
+  Words2 v;
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(v.w[0]), "=l"(v.w[1]) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline void store1(void *address, u8 v) {
+  asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(u32(v)) : "memory");
+}
+__device__ inline void store2(void *address, u16 v) {
+  asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "h"(v) : "memory");
+}
+__device__ inline void store4(void *address, u32 v) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+__device__ inline void store8(void *address, u64 v) {
+  asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(v) : "memory");
+}
+__device__ inline void store16(void *address, Words2 v) {
+  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(v.w[0]), "l"(v.w[1]) : "memory");
+}
+
+/// Relaxed 16-byte accesses at system scope, as two 8-byte words. Each word is single-copy atomic (PTX 8.10.3); the
+/// two may arrive in either order. No order with any other access.
+__device__ inline Words2 loadRelaxed16(const void *address) {
+  Words2 v;
+  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
+               : "=l"(v.w[0]), "=l"(v.w[1])
+               : "l"(address)
+               : "memory");
+  return v;
+}
+__device__ inline void storeRelaxed16(void *address, Words2 v) {
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(address), "l"(v.w[0]), "l"(v.w[1]) : "memory");
+}
+
+/// 4-byte accesses at system scope. An acquiring load that sees a releasing store also sees all that came before the
+/// store: by its thread, and by threads that met it at ctaSync (causality is transitive).
+__device__ inline u32 loadRelaxed4(const void *address) {
+  u32 v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline u32 loadAcquire4(const void *address) {
+  u32 v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline void storeRelaxed4(void *address, u32 v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+__device__ inline void storeRelease4(void *address, u32 v) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+
+/// Adds to a counter of any rank; releases like storeRelease4.
+__device__ inline void addRelease4(void *address, u32 v) {
+  asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
+}
+/// Orders every earlier access of this thread before every later one, for all GPUs.
+__device__ inline void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+/// Barrier of the CTA. All threads of the CTA call it.
+__device__ inline void ctaSync() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+/// Returns when the kernels before this one in the stream are complete and their writes visible. Without dependent
+/// launch, and below sm_90, that holds at the start of the kernel.
+__device__ inline void gridDependencyWait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/// Lets the next kernel of the stream be scheduled; it still waits for this one to complete before it touches memory.
+__device__ inline void launchDependents() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Nanoseconds of a clock that all GPUs of a host share well enough for timeouts of milliseconds.
+__device__ inline u64 nanoseconds() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+/// Called in a wait, after a look at `address` that did not satisfy it. The emulator parks the thread here until
+/// something is stored there.
+__device__ inline void spinHint(const void *) {}
+
+__device__ inline float bitsToFloat(u32 bits) { return __int_as_float(int(bits)); }
+__device__ inline u32 floatToBits(float v) { return u32(__float_as_int(v)); }
+
+/// Conversions round to nearest even and keep NaN a NaN.
+__device__ inline float halfToFloat(u16 bits) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(bits));
+  return v;
+}
+__device__ inline u16 floatToHalf(float v) {
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+  return bits;
+}
+__device__ inline u16 floatToBfloat(float v) {
+  u16 bits;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+#else
+  const u32 f = floatToBits(v);
+  bits = v != v ? u16(0x7fff) : u16((f + 0x7fff + ((f >> 16) & 1)) >> 16);
+#endif
+  return bits;
+}
+
+/// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree.
+__device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
+__device__ inline float multiply(float a, float b) { return __fmul_rn(a, b); }
+
+} // namespace coll::ptx
