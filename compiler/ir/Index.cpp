@@ -1,0 +1,146 @@
+#include "ir/Index.h"
+
+#include <algorithm>
+
+namespace coll::ir {
+
+struct Index::Node {
+  Kind kind;
+  std::int64_t value = 0;
+  std::string name;
+  std::shared_ptr<const Node> left, right;
+};
+
+namespace {
+
+std::int64_t floorMod(std::int64_t a, std::int64_t b) { return ((a % b) + b) % b; }
+
+std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t b) {
+  switch (kind) {
+  case Index::Kind::Add: return a + b;
+  case Index::Kind::Sub: return a - b;
+  case Index::Kind::Mul: return a * b;
+  case Index::Kind::Div: return b ? std::optional((a - floorMod(a, b)) / b) : std::nullopt;
+  case Index::Kind::CeilDiv: return b ? std::optional((a + floorMod(-a, b)) / b) : std::nullopt;
+  case Index::Kind::Mod: return b ? std::optional(floorMod(a, b)) : std::nullopt;
+  case Index::Kind::Min: return std::min(a, b);
+  case Index::Kind::Max: return std::max(a, b);
+  case Index::Kind::Xor: return a ^ b;
+  case Index::Kind::Shl: return b >= 0 && b < 63 ? std::optional(a << b) : std::nullopt;
+  case Index::Kind::Constant:
+  case Index::Kind::Variable: break;
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+Index::Index() : Index(constant(0)) {}
+Index::Index(std::shared_ptr<const Node> n) : node(std::move(n)) {}
+
+Index Index::constant(std::int64_t value) {
+  return Index(std::make_shared<const Node>(Node{Kind::Constant, value, {}, {}, {}}));
+}
+
+Index Index::variable(llvm::StringRef name) {
+  return Index(std::make_shared<const Node>(Node{Kind::Variable, 0, name.str(), {}, {}}));
+}
+
+Index Index::make(Kind kind, Index a, Index b) {
+  if (a.kind() == Kind::Constant && b.kind() == Kind::Constant)
+    if (auto folded = apply(kind, a.value(), b.value())) return constant(*folded);
+  switch (kind) {
+  case Kind::Add:
+    if (a.isConstant(0)) return b;
+    [[fallthrough]];
+  case Kind::Sub:
+    if (b.isConstant(0)) return a;
+    if (kind == Kind::Sub && a == b) return constant(0);
+    break;
+  case Kind::Mul:
+    if (a.isConstant(0) || b.isConstant(1)) return a;
+    if (b.isConstant(0) || a.isConstant(1)) return b;
+    break;
+  case Kind::Div:
+  case Kind::CeilDiv:
+    if (b.isConstant(1)) return a;
+    break;
+  case Kind::Mod:
+    if (b.isConstant(1)) return constant(0);
+    // (a mod b) mod b, and a constant that is a multiple of b inside a sum, are the common leftovers of rank arithmetic.
+    if (a.kind() == Kind::Mod && a.right() == b) return a;
+    break;
+  case Kind::Min:
+  case Kind::Max:
+    if (a == b) return a;
+    break;
+  default: break;
+  }
+  return Index(std::make_shared<const Node>(Node{kind, 0, {}, a.node, b.node}));
+}
+
+Index Index::add(Index a, Index b) { return make(Kind::Add, a, b); }
+Index Index::sub(Index a, Index b) { return make(Kind::Sub, a, b); }
+Index Index::mul(Index a, Index b) { return make(Kind::Mul, a, b); }
+Index Index::div(Index a, Index b) { return make(Kind::Div, a, b); }
+Index Index::ceilDiv(Index a, Index b) { return make(Kind::CeilDiv, a, b); }
+Index Index::mod(Index a, Index b) { return make(Kind::Mod, a, b); }
+Index Index::min(Index a, Index b) { return make(Kind::Min, a, b); }
+Index Index::max(Index a, Index b) { return make(Kind::Max, a, b); }
+Index Index::exclusiveOr(Index a, Index b) { return make(Kind::Xor, a, b); }
+Index Index::shiftLeft(Index a, Index b) { return make(Kind::Shl, a, b); }
+
+Index::Kind Index::kind() const { return node->kind; }
+std::int64_t Index::value() const { return node->value; }
+const std::string &Index::name() const { return node->name; }
+Index Index::left() const { return Index(node->left); }
+Index Index::right() const { return Index(node->right); }
+
+bool Index::uses(llvm::StringRef variable) const {
+  if (kind() == Kind::Variable) return name() == variable;
+  return kind() != Kind::Constant && (left().uses(variable) || right().uses(variable));
+}
+
+bool Index::operator==(const Index &other) const {
+  if (node == other.node) return true;
+  if (kind() != other.kind()) return false;
+  if (kind() == Kind::Constant) return value() == other.value();
+  if (kind() == Kind::Variable) return name() == other.name();
+  return left() == other.left() && right() == other.right();
+}
+
+Index Index::substitute(llvm::StringRef variable, const Index &by) const {
+  if (!uses(variable)) return *this;
+  if (kind() == Kind::Variable) return by;
+  return make(kind(), left().substitute(variable, by), right().substitute(variable, by));
+}
+
+std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const {
+  if (kind() == Kind::Constant) return value();
+  if (kind() == Kind::Variable) return lookup(name());
+  auto a = left().evaluate(lookup);
+  auto b = right().evaluate(lookup);
+  return a && b ? apply(kind(), *a, *b) : std::nullopt;
+}
+
+std::string Index::str() const {
+  auto infix = [&](const char *sign) { return "(" + left().str() + " " + sign + " " + right().str() + ")"; };
+  auto call = [&](const char *f) { return std::string(f) + "(" + left().str() + ", " + right().str() + ")"; };
+  switch (kind()) {
+  case Kind::Constant: return std::to_string(value());
+  case Kind::Variable: return name();
+  case Kind::Add: return infix("+");
+  case Kind::Sub: return infix("-");
+  case Kind::Mul: return infix("*");
+  case Kind::Div: return infix("/");
+  case Kind::CeilDiv: return call("ceildiv");
+  case Kind::Mod: return infix("mod");
+  case Kind::Min: return call("min");
+  case Kind::Max: return call("max");
+  case Kind::Xor: return infix("^");
+  case Kind::Shl: return infix("<<");
+  }
+  return {};
+}
+
+} // namespace coll::ir

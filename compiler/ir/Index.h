@@ -1,0 +1,66 @@
+// Integer expressions over `me`, loop variables and free extents: which rank, which slot, how long. Immutable values
+// that share their nodes; built simplified, compared by structure.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace coll::ir {
+
+class Index {
+public:
+  enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl };
+
+  /// Zero.
+  Index();
+  static Index constant(std::int64_t value);
+  /// `me`, a loop variable or an extent; names are unique within a program.
+  static Index variable(llvm::StringRef name);
+
+  static Index add(Index a, Index b);
+  static Index sub(Index a, Index b);
+  static Index mul(Index a, Index b);
+  static Index div(Index a, Index b);
+  static Index ceilDiv(Index a, Index b);
+  /// Result in 0 .. b-1 also for negative a.
+  static Index mod(Index a, Index b);
+  static Index min(Index a, Index b);
+  static Index max(Index a, Index b);
+  static Index exclusiveOr(Index a, Index b);
+  static Index shiftLeft(Index a, Index b);
+  static Index make(Kind kind, Index a, Index b);
+
+  Kind kind() const;
+  std::int64_t value() const;          ///< of a Constant
+  const std::string &name() const;     ///< of a Variable
+  Index left() const, right() const;   ///< of an operation
+
+  bool isConstant(std::int64_t v) const { return kind() == Kind::Constant && value() == v; }
+  bool isVariable(llvm::StringRef n) const { return kind() == Kind::Variable && name() == n; }
+  bool uses(llvm::StringRef variable) const;
+  bool operator==(const Index &other) const;
+
+  /// With every use of a variable replaced.
+  Index substitute(llvm::StringRef variable, const Index &by) const;
+
+  /// The value, where `lookup` gives each variable's; empty if one has none or on a division by zero.
+  using Lookup = std::function<std::optional<std::int64_t>(llvm::StringRef)>;
+  std::optional<std::int64_t> evaluate(const Lookup &lookup) const;
+
+  std::string str() const;
+
+private:
+  struct Node;
+  explicit Index(std::shared_ptr<const Node> n);
+  std::shared_ptr<const Node> node;
+};
+
+inline llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Index &index) { return os << index.str(); }
+
+} // namespace coll::ir

@@ -1,0 +1,165 @@
+// The IR: one algorithm for one N, type, operator and sync mode, as what rank `me` does in one launch. What the checker
+// proves and what the emitter prints are these very operations; nothing about synchronisation is implied by them.
+//
+// Every value is a vector. Outside a PacketLoop an operation acts on whole vectors; inside one it acts on packet `i` of
+// each, for every `i` of the loop's domain whose packet reaches into the vector, and thread map and order are the
+// loop's.
+#pragma once
+
+#include "coll/Types.h"
+#include "ir/Index.h"
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace coll::ir {
+
+/// A place in the source: byte offset of the statement an operation comes from.
+using SourceOffset = std::size_t;
+
+/// Positions in the tables of Program.
+using ValueId = int;
+using BufferId = int;
+using MailboxId = int;
+constexpr int kNone = -1;
+
+/// How long a vector is. A Whole is the product of its extents. A Row is one of the first extent of a matrix, all of
+/// one length. A Piece is part `index` of a split of a Whole into N: see Program::pieceBegin and pieceSize.
+struct Length {
+  enum class Kind { Whole, Row, Piece } kind = Kind::Whole;
+  std::vector<std::string> extents; ///< of the Whole, of one Row, or of the Whole that is split
+  Index index;                      ///< which Piece; unused otherwise
+
+  /// Same length for every value of their indices: both can be gone over by one packet loop.
+  bool sameDomain(const Length &other) const;
+  bool operator==(const Length &other) const;
+};
+
+/// Part of an argument: all of it, row `index`, or piece `index`.
+struct Slice {
+  BufferId buffer = kNone;
+  Length length;
+  Index index; ///< row or piece number; unused for a Whole
+};
+
+/// Entry: the point from which memory that earlier kernels wrote may be touched, and the epoch is this launch's.
+/// Exit: the epoch moves on and the launch ends. Orders everything of a launch before everything of the next on the
+/// same rank, for all GPUs.
+struct KernelBoundary {
+  enum class Side { Entry, Exit } side;
+  SourceOffset where = 0;
+};
+
+/// result = the slice of an argument, by ordinary loads.
+struct Load {
+  ValueId result;
+  Slice from;
+  SourceOffset where = 0;
+};
+
+/// The slice of an argument = value, by ordinary stores.
+struct Store {
+  Slice to;
+  ValueId value;
+  SourceOffset where = 0;
+};
+
+/// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode. With `own` set,
+/// nothing is sent where `peer` is `me`: `own` is defined as the value there instead.
+struct Send {
+  MailboxId box;
+  Index peer;
+  Index slot;
+  ValueId value;
+  ValueId own = kNone;
+  SourceOffset where = 0;
+};
+
+/// Waits until `slot` of this rank's mailbox holds this launch's data, which becomes `result`. With `own` set, slot
+/// `me` is not looked at: `result` is `own` there.
+struct Poll {
+  ValueId result;
+  MailboxId box;
+  Index slot;
+  ValueId own = kNone;
+  SourceOffset where = 0;
+};
+
+/// As Poll without the wait: the data must be known to be there.
+struct Read {
+  ValueId result;
+  MailboxId box;
+  Index slot;
+  ValueId own = kNone;
+  SourceOffset where = 0;
+};
+
+/// Makes `slot` of this rank's mailbox empty again (sentinel, counter).
+struct Clear {
+  MailboxId box;
+  Index slot;
+  SourceOffset where = 0;
+};
+
+/// result = op(a, b), element by element, accumulated in the order written.
+struct Combine {
+  ValueId result;
+  ReduceOp op;
+  ValueId a, b;
+  SourceOffset where = 0;
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+/// result = op over r = 0 .. N-1, in ascending order, of the `yield` of the body at `variable` = r.
+struct Reduce {
+  ValueId result;
+  ReduceOp op;
+  std::string variable;
+  Block body;
+  ValueId yield;
+  SourceOffset where = 0;
+};
+
+/// The body for every rank: `variable` takes all ranks once, in no promised order.
+struct ForRanks {
+  std::string variable;
+  Block body;
+  SourceOffset where = 0;
+};
+
+/// The body for every packet of a domain. Packet i belongs to thread i mod (G*B) of the grid of G CTAs of B threads,
+/// thread t being thread t mod B of CTA t / B, on every rank alike; a thread takes its packets in ascending order.
+struct PacketLoop {
+  Length domain; ///< for a Piece, the length of a full one: its index is unused
+  Block body;
+  SourceOffset where = 0;
+};
+
+/// CTA c of every rank waits for CTA c of all ranks; what any of them did before, all see after.
+struct Barrier {
+  unsigned number = 0; ///< among the barriers of the program, in program order
+  SourceOffset where = 0;
+};
+
+/// Orders every earlier access of a thread before every later one, for all GPUs.
+struct Fence {
+  SourceOffset where = 0;
+};
+
+using AnyOp = std::variant<
+#define COLL_IR_FIRST_OP(Struct, Mnemonic) Struct
+#define COLL_IR_OP(Struct, Mnemonic) , Struct
+#include "ir/Ops.def"
+    >;
+
+struct Stmt : AnyOp {
+  using AnyOp::AnyOp;
+  const AnyOp &op() const { return *this; }
+  AnyOp &op() { return *this; }
+};
+
+} // namespace coll::ir

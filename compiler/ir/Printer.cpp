@@ -1,0 +1,118 @@
+// The text form of the IR, for --stage ir, --dump-after and the tests of passes.
+#include "ir/Program.h"
+
+namespace coll::ir {
+namespace {
+
+llvm::StringRef mnemonic(const Stmt &stmt) {
+  static constexpr const char *names[] = {
+#define COLL_IR_OP(Struct, Mnemonic) Mnemonic,
+#include "ir/Ops.def"
+  };
+  return names[stmt.op().index()];
+}
+
+class Printer {
+public:
+  Printer(const Program &p, llvm::raw_ostream &o) : program(p), os(o) {}
+
+  void run() {
+    os << "program " << program.member << " N=" << program.ranks << " " << keyword(program.dtype);
+    if (program.op) os << " " << keyword(*program.op);
+    os << "\n";
+    for (const Buffer &b : program.buffers) buffer(b);
+    for (const Mailbox &m : program.mailboxes) mailbox(m);
+    block(program.body, 1);
+  }
+
+private:
+  const Program &program;
+  llvm::raw_ostream &os;
+
+  void buffer(const Buffer &b) {
+    static constexpr const char *directions[] = {"in", "out", "inout"};
+    os << "  " << directions[int(b.direction)] << " " << b.name << ": " << keyword(b.dtype);
+    for (const std::string &e : b.extents) os << "[" << e << "]";
+    os << "\n";
+  }
+
+  void mailbox(const Mailbox &m) {
+    os << "  mailbox " << m.name << "[" << m.slots << "] of " << str(m.length) << " sync " << keyword(m.sync);
+    if (m.copies) os << " copies " << m.copies;
+    if (m.lines) os << " lines " << m.lines << " at " << m.offset;
+    os << "\n";
+  }
+
+  std::string str(const Length &length) {
+    std::string text;
+    for (const std::string &e : length.extents) text += (text.empty() ? "" : "*") + e;
+    if (text.empty()) text = "1";
+    return length.kind == Length::Kind::Piece ? "piece(" + text + ", " + length.index.str() + ")" : text;
+  }
+
+  std::string str(const Slice &slice) {
+    const std::string &name = program.buffers[slice.buffer].name;
+    switch (slice.length.kind) {
+    case Length::Kind::Whole: return name;
+    case Length::Kind::Row: return name + "[" + slice.index.str() + "]";
+    case Length::Kind::Piece: return "piece(" + name + ", " + slice.index.str() + ")";
+    }
+    return {};
+  }
+
+  std::string str(ValueId value) { return "%" + std::to_string(value) + "." + program.values[value].name; }
+
+  std::string slot(MailboxId box, const Index &index) {
+    return program.mailboxes[box].name + "[" + index.str() + "]";
+  }
+
+  void own(ValueId value, const char *word) {
+    if (value != kNone) os << " " << word << " " << str(value);
+  }
+
+  void block(const Block &stmts, unsigned depth) {
+    for (const Stmt &stmt : stmts) {
+      os.indent(2 * depth);
+      if (ValueId result = resultOf(stmt); result != kNone && !std::holds_alternative<Send>(stmt.op()))
+        os << str(result) << " = ";
+      os << mnemonic(stmt);
+      operands(stmt);
+      if (const Block *body = bodyOf(stmt)) {
+        os << " {\n";
+        block(*body, depth + 1);
+        os.indent(2 * depth) << "}";
+        if (const auto *r = std::get_if<Reduce>(&stmt.op())) os << " yield " << str(r->yield);
+      }
+      os << "\n";
+    }
+  }
+
+  void operands(const Stmt &stmt) {
+    match(
+        stmt,
+        [&](const KernelBoundary &s) { os << (s.side == KernelBoundary::Side::Entry ? " entry" : " exit"); },
+        [&](const Load &s) { os << " " << str(s.from); },
+        [&](const Store &s) { os << " " << str(s.to) << ", " << str(s.value); },
+        [&](const Send &s) {
+          os << " " << str(s.value) << " to rank " << s.peer << " " << slot(s.box, s.slot);
+          own(s.own, "keeping");
+        },
+        [&](const Poll &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
+        [&](const Read &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
+        [&](const Clear &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Combine &s) { os << " " << keyword(s.op) << " " << str(s.a) << ", " << str(s.b); },
+        [&](const Reduce &s) { os << " " << keyword(s.op) << " " << s.variable << " in ranks"; },
+        [&](const ForRanks &s) { os << " " << s.variable; },
+        [&](const PacketLoop &s) {
+          Length full = s.domain;
+          os << " of " << (full.kind == Length::Kind::Piece ? "piece(" + str(Length{Length::Kind::Whole, full.extents, {}}) + ")" : str(full));
+        },
+        [&](const Barrier &s) { os << " " << s.number; }, [&](const Fence &) {});
+  }
+};
+
+} // namespace
+
+void print(const Program &program, llvm::raw_ostream &os) { Printer(program, os).run(); }
+
+} // namespace coll::ir

@@ -1,0 +1,100 @@
+#include "ir/Program.h"
+
+#include <algorithm>
+
+namespace coll::ir {
+
+llvm::StringRef keyword(Sync sync) {
+  switch (sync) {
+  case Sync::LL: return "ll";
+  case Sync::Barrier: return "barrier";
+  }
+  return {};
+}
+
+bool Length::sameDomain(const Length &other) const {
+  return (kind == Kind::Piece) == (other.kind == Kind::Piece) && extents == other.extents;
+}
+
+bool Length::operator==(const Length &other) const {
+  return sameDomain(other) && (kind != Kind::Piece || index == other.index);
+}
+
+ValueId Program::addValue(std::string name, Length length) {
+  values.push_back({std::move(name), std::move(length)});
+  return ValueId(values.size()) - 1;
+}
+
+std::uint64_t Program::product(const std::vector<std::string> &names, const Extents &given) const {
+  std::uint64_t elements = 1;
+  for (const std::string &name : names) {
+    if (name == "N") {
+      elements *= std::uint64_t(ranks);
+    } else if (auto it = given.find(name); it != given.end()) {
+      elements *= it->second;
+    } else if (!name.empty() && name[0] >= '0' && name[0] <= '9') {
+      elements *= std::stoull(name);
+    }
+  }
+  return elements;
+}
+
+std::uint64_t Program::pieceElements(const Length &length, const Extents &given) const {
+  const std::uint64_t unit = 16 / std::min(16u, sizeOf(dtype)), n = std::uint64_t(ranks);
+  const std::uint64_t share = (product(length.extents, given) + n - 1) / n;
+  return (share + unit - 1) / unit * unit;
+}
+
+std::uint64_t Program::elements(const Length &length, const Extents &given, const Index::Lookup &variables) const {
+  const std::uint64_t whole = product(length.extents, given);
+  if (length.kind != Length::Kind::Piece) return whole;
+  const std::uint64_t piece = pieceElements(length, given);
+  const std::uint64_t first = std::min(whole, std::uint64_t(length.index.evaluate(variables).value_or(0)) * piece);
+  return std::min(piece, whole - first);
+}
+
+std::uint64_t Program::begin(const Slice &slice, const Extents &given, const Index::Lookup &variables) const {
+  const std::uint64_t number = std::uint64_t(slice.index.evaluate(variables).value_or(0));
+  switch (slice.length.kind) {
+  case Length::Kind::Whole: return 0;
+  case Length::Kind::Row: return number * product(slice.length.extents, given);
+  case Length::Kind::Piece:
+    return std::min(product(slice.length.extents, given), number * pieceElements(slice.length, given));
+  }
+  return 0;
+}
+
+const Block *bodyOf(const Stmt &stmt) {
+  if (const auto *s = std::get_if<Reduce>(&stmt.op())) return &s->body;
+  if (const auto *s = std::get_if<ForRanks>(&stmt.op())) return &s->body;
+  if (const auto *s = std::get_if<PacketLoop>(&stmt.op())) return &s->body;
+  return nullptr;
+}
+
+Block *bodyOf(Stmt &stmt) { return const_cast<Block *>(bodyOf(std::as_const(stmt))); }
+
+void walk(const Block &block, llvm::function_ref<void(const Stmt &)> visit) {
+  for (const Stmt &stmt : block) {
+    visit(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, visit);
+  }
+}
+
+void walk(Block &block, llvm::function_ref<void(Stmt &)> visit) {
+  for (Stmt &stmt : block) {
+    visit(stmt);
+    if (Block *body = bodyOf(stmt)) walk(*body, visit);
+  }
+}
+
+ValueId resultOf(const Stmt &stmt) {
+  return match(
+      stmt, [](const KernelBoundary &) { return kNone; }, [](const Load &s) { return s.result; },
+      [](const Store &) { return kNone; }, [](const Send &s) { return s.own; }, [](const Poll &s) { return s.result; },
+      [](const Read &s) { return s.result; }, [](const Clear &) { return kNone; },
+      [](const Combine &s) { return s.result; }, [](const Reduce &s) { return s.result; },
+      [](const ForRanks &) { return kNone; }, [](const PacketLoop &) { return kNone; },
+      [](const Barrier &) { return kNone; }, [](const Fence &) { return kNone; });
+}
+
+} // namespace coll::ir

@@ -1,0 +1,119 @@
+// A program of the IR: the tables its operations refer to, and walks over it.
+#pragma once
+
+#include "coll/Manifest.h"
+#include "ir/Ops.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <map>
+
+namespace coll::ir {
+
+/// The arrival protocols that can be lowered. Others are refused before there is IR of them.
+enum class Sync { LL, Barrier };
+llvm::StringRef keyword(Sync sync);
+
+struct Value {
+  std::string name; ///< the author's where there is one
+  Length length;
+};
+
+struct Buffer {
+  std::string name;
+  Direction direction;
+  DType dtype;
+  std::vector<std::string> extents; ///< each a free extent, "N" or a number
+};
+
+struct Mailbox {
+  std::string name;
+  Sync sync;
+  Index slots; ///< a constant once N is
+  Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
+  bool declaredDepth = false;
+  int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
+  std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
+  SourceOffset where = 0;
+};
+
+/// What `ensures` promises of an output, enough for every contract without arithmetic beyond one reduction.
+struct Ensures {
+  enum class Kind {
+    Reduction, ///< target == reduce(op, r in ranks: r.source)
+    Copy       ///< target == source of rank `from`
+  } kind;
+  Slice target;            ///< of an output of rank `me`; its index may use `variable`
+  Slice source;            ///< of an input of the contributing rank, which is `r` in its index (Reduction) or `from`
+  std::string variable;    ///< bound by `forall … in ranks`, empty if none
+  Index from;              ///< Copy: whose value, over `variable` and `me`
+  SourceOffset where = 0;
+};
+
+struct Program {
+  std::string member, collective, algorithm, mode;
+  std::string sourceFile;
+  const std::string *source = nullptr; ///< text of the file, for line numbers and comments
+  int ranks = 0;
+  DType dtype = DType::F32;
+  std::optional<ReduceOp> op;
+  std::string order = "ascending";
+  std::uint64_t maxBytes = 0; ///< from `when bytes <= …`: of the largest argument
+
+  std::vector<Buffer> buffers;
+  std::vector<std::string> extents; ///< free ones, in order of appearance
+  std::vector<std::pair<std::string, std::string>> inplace; ///< as Manifest::inplace
+  std::vector<std::pair<Slice, Slice>> aliases; ///< (output, input) slices that may be the same memory; indices use `me`
+  std::vector<Mailbox> mailboxes;
+  std::vector<Value> values;
+  std::vector<Ensures> ensures;
+  Block body;
+
+  unsigned barriers = 0;
+  std::uint64_t regionBytes = 0;
+  std::string proof; ///< set by the checker
+
+  ValueId addValue(std::string name, Length length);
+
+  /// Elements of a vector of this length for given extents; a Piece's index may use `me` and loop variables.
+  std::uint64_t elements(const Length &length, const Extents &values, const Index::Lookup &variables) const;
+  /// The first element of a slice within its buffer.
+  std::uint64_t begin(const Slice &slice, const Extents &values, const Index::Lookup &variables) const;
+  /// Elements of a full piece, whole 16-byte units.
+  std::uint64_t pieceElements(const Length &length, const Extents &values) const;
+  std::uint64_t product(const std::vector<std::string> &extents, const Extents &values) const;
+};
+
+/// Calls `visit` for every statement, outer before inner.
+void walk(const Block &block, llvm::function_ref<void(const Stmt &)> visit);
+void walk(Block &block, llvm::function_ref<void(Stmt &)> visit);
+
+/// The body of a statement that has one; null otherwise.
+const Block *bodyOf(const Stmt &stmt);
+Block *bodyOf(Stmt &stmt);
+
+/// The value a statement defines (for a Send, its `own`), or kNone.
+ValueId resultOf(const Stmt &stmt);
+
+/// Text of the whole program, one operation a line, in the mnemonics of Ops.def.
+void print(const Program &program, llvm::raw_ostream &os);
+
+/// A sentence on the first broken rule, empty if there is none: every value defined once and before its uses, tables
+/// not overrun, loop variables in scope, Entry first and Exit last, packet loops not nested and their operations of
+/// the loop's domain, barriers outside loops and numbered in order.
+std::string verify(const Program &program);
+
+/// match(stmt, cases…): std::visit that a forgotten operation does not compile in.
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+template <class S, class... Cases>
+decltype(auto) match(S &stmt, Cases... cases) {
+  return std::visit(Overloaded{cases...}, stmt.op());
+}
+
+} // namespace coll::ir

@@ -1,0 +1,122 @@
+// Structural rules of the IR, checked after every pass. A broken rule is a defect of the compiler, never of its input.
+#include "ir/Program.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace coll::ir {
+namespace {
+
+class Verifier {
+public:
+  explicit Verifier(const Program &p) : program(p), defined(p.values.size(), false) {}
+
+  std::string run() {
+    const Block &body = program.body;
+    auto boundary = [](const Stmt &s, KernelBoundary::Side side) {
+      const auto *b = std::get_if<KernelBoundary>(&s.op());
+      return b && b->side == side;
+    };
+    if (body.size() < 2 || !boundary(body.front(), KernelBoundary::Side::Entry) ||
+        !boundary(body.back(), KernelBoundary::Side::Exit))
+      return "a program starts with the entry boundary and ends with the exit boundary";
+    scope.insert("me");
+    block(body);
+    if (error.empty() && barriers != program.barriers) fail("the count of barriers is wrong");
+    return error;
+  }
+
+private:
+  const Program &program;
+  std::vector<bool> defined;
+  llvm::StringSet<> scope;
+  const PacketLoop *loop = nullptr;
+  unsigned barriers = 0;
+  std::string error;
+
+  void fail(std::string text) {
+    if (error.empty()) error = std::move(text);
+  }
+
+  void block(const Block &stmts) {
+    for (const Stmt &stmt : stmts) {
+      if (!error.empty()) return;
+      statement(stmt);
+      if (ValueId v = resultOf(stmt); v != kNone) define(v);
+    }
+  }
+
+  void define(ValueId v) {
+    if (v < 0 || std::size_t(v) >= defined.size()) return fail("value " + std::to_string(v) + " is not in the table");
+    if (defined[v]) return fail("value " + std::to_string(v) + " is defined twice");
+    defined[v] = true;
+    if (loop && !program.values[v].length.sameDomain(loop->domain))
+      fail("value " + std::to_string(v) + " is not of its packet loop's domain");
+  }
+
+  void use(ValueId v) {
+    if (v < 0 || std::size_t(v) >= defined.size()) return fail("value " + std::to_string(v) + " is not in the table");
+    if (!defined[v]) fail("value " + std::to_string(v) + " is used before it is defined");
+  }
+
+  void index(const Index &i) {
+    if (i.kind() == Index::Kind::Constant) return;
+    if (i.kind() == Index::Kind::Variable) {
+      if (!scope.contains(i.name())) fail("`" + i.name() + "` is not in scope");
+      return;
+    }
+    index(i.left()), index(i.right());
+  }
+
+  void slice(const Slice &s) {
+    if (s.buffer < 0 || std::size_t(s.buffer) >= program.buffers.size()) return fail("no such buffer");
+    index(s.index);
+    if (loop && !s.length.sameDomain(loop->domain)) fail("a slice is not of its packet loop's domain");
+  }
+
+  void slot(MailboxId box, const Index &i) {
+    if (box < 0 || std::size_t(box) >= program.mailboxes.size()) return fail("no such mailbox");
+    index(i);
+  }
+
+  void received(MailboxId box, const Index &i, ValueId own) {
+    slot(box, i);
+    if (own != kNone) use(own);
+  }
+
+  void scoped(const std::string &variable, const Block &body) {
+    if (!scope.insert(variable).second) return fail("`" + variable + "` is bound twice");
+    block(body);
+    scope.erase(variable);
+  }
+
+  void statement(const Stmt &stmt) {
+    match(
+        stmt,
+        [&](const KernelBoundary &) {
+          if (&stmt != &program.body.front() && &stmt != &program.body.back()) fail("a boundary inside the program");
+        },
+        [&](const Load &s) { slice(s.from); }, [&](const Store &s) { slice(s.to), use(s.value); },
+        [&](const Send &s) { slot(s.box, s.slot), index(s.peer), use(s.value); },
+        [&](const Poll &s) { received(s.box, s.slot, s.own); }, [&](const Read &s) { received(s.box, s.slot, s.own); },
+        [&](const Clear &s) { slot(s.box, s.slot); }, [&](const Combine &s) { use(s.a), use(s.b); },
+        [&](const Reduce &s) { scoped(s.variable, s.body), use(s.yield); },
+        [&](const ForRanks &s) { scoped(s.variable, s.body); },
+        [&](const PacketLoop &s) {
+          if (loop) return fail("a packet loop inside another");
+          loop = &s;
+          block(s.body);
+          loop = nullptr;
+        },
+        [&](const Barrier &s) {
+          if (loop || scope.size() > 1) fail("a barrier inside a loop");
+          if (s.number != barriers++) fail("barriers are not numbered in order");
+        },
+        [&](const Fence &) {});
+  }
+};
+
+} // namespace
+
+std::string verify(const Program &program) { return Verifier(program).run(); }
+
+} // namespace coll::ir
