@@ -1,0 +1,176 @@
+// `coll check`: proves or refutes each member for each number of ranks.
+#include "tool/Output.h"
+#include "tool/Selection.h"
+#include "tool/Source.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace coll;
+using namespace coll::tool;
+
+namespace {
+
+/// What was asked about one instance, and the answer.
+struct Verdict {
+  const Member *member;
+  Instance instance;
+  std::optional<CheckResult> result; ///< empty where it could not be checked at all
+  Diagnostics diagnostics;
+
+  bool proved() const { return result && result->proved; }
+};
+
+} // namespace
+
+/// The numbers of ranks to check a member for: those asked for, else the default ones that its team allows.
+static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments) {
+  const bool asked = arguments.has("-n");
+  std::vector<std::uint64_t> wanted = arguments.numbers("-n", 1, 1 << 20);
+  if (!asked) wanted = {2, 3, 4, 5, 7, 8};
+  std::vector<int> result;
+  for (std::uint64_t n : wanted) {
+    const bool offered = n >= static_cast<unsigned>(member.minRanks) && n <= static_cast<unsigned>(member.maxRanks);
+    if (offered) result.push_back(static_cast<int>(n));
+    else if (asked)
+      throw Failure{Exit::BadInput, "`" + member.name + "` is not offered for " + std::to_string(n) + " ranks",
+                    "it is offered for " + std::to_string(member.minRanks) + " to " +
+                        std::to_string(member.maxRanks)};
+  }
+  if (result.empty()) result.push_back(member.minRanks);
+  return result;
+}
+
+static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments) {
+  std::vector<Verdict> verdicts;
+  for (const Member *member : pickMembers(program, arguments))
+    for (int ranks : ranksToCheck(*member, arguments))
+      verdicts.push_back({member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, {}, {}});
+
+  Progress progress;
+  for (Verdict &verdict : verdicts) {
+    progress.show("checking " + describe(*verdict.member, verdict.instance));
+    verdict.result = program.check(verdict.instance, verdict.diagnostics);
+  }
+  return verdicts;
+}
+
+static std::string depthText(const CheckResult &result) {
+  std::string text;
+  for (const auto &[mailbox, copies] : result.depth)
+    text += (text.empty() ? "" : ", ") + mailbox + " depth " + std::to_string(copies);
+  return text;
+}
+
+/// Verdicts that say the same, for several numbers of ranks, on one line.
+static std::string verdictLines(const std::vector<Verdict> &verdicts) {
+  std::string text;
+  for (std::size_t i = 0; i < verdicts.size();) {
+    const Verdict &first = verdicts[i];
+    const auto same = [&](const Verdict &other) {
+      return other.member == first.member && other.proved() == first.proved() &&
+             other.result.has_value() == first.result.has_value() &&
+             (!first.proved() || (other.result->depth == first.result->depth &&
+                                  other.result->summary == first.result->summary));
+    };
+    std::string ranks;
+    double milliseconds = 0;
+    for (; i < verdicts.size() && same(verdicts[i]); ++i) {
+      ranks += (ranks.empty() ? "" : ",") + std::to_string(verdicts[i].instance.ranks);
+      if (verdicts[i].result) milliseconds += verdicts[i].result->milliseconds;
+    }
+    text += llvm::formatv("{0,-12} {1}  n = {2}  {3}  ({4:F1} ms)\n",
+                          first.proved()  ? "proved"
+                          : first.result ? "refuted"
+                                         : "not checked",
+                          first.member->name, ranks, describeTypes(*first.member, first.instance), milliseconds)
+                .str();
+    if (!first.result) continue;
+    const std::string depth = depthText(*first.result);
+    if (first.proved() && !depth.empty()) text += "             " + depth + "\n";
+    if (!first.result->summary.empty()) text += "             " + first.result->summary + "\n";
+  }
+  return text;
+}
+
+static llvm::json::Value toJson(const Diagnostic &diagnostic) {
+  static const char *const severities[] = {"error", "warning", "remark", "note"};
+  llvm::json::Array notes;
+  for (const Diagnostic &note : diagnostic.notes) notes.push_back(toJson(note));
+  return llvm::json::Object{{"severity", severities[static_cast<int>(diagnostic.severity)]},
+                            {"kind", diagnostic.kind},
+                            {"file", llvm::json::fixUTF8(diagnostic.file)},
+                            {"line", diagnostic.line},
+                            {"column", diagnostic.column},
+                            {"message", llvm::json::fixUTF8(diagnostic.message)},
+                            {"help", llvm::json::fixUTF8(diagnostic.help)},
+                            {"notes", std::move(notes)}};
+}
+
+static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
+  llvm::json::Array list;
+  for (const Verdict &verdict : verdicts) {
+    llvm::json::Array diagnostics;
+    for (const Diagnostic &diagnostic : verdict.diagnostics.list) diagnostics.push_back(toJson(diagnostic));
+    llvm::json::Object object{{"member", verdict.member->name},
+                              {"ranks", verdict.instance.ranks},
+                              {"dtype", std::string(keyword(verdict.instance.dtype))},
+                              {"verdict", verdict.proved()  ? "proved"
+                                          : verdict.result ? "refuted"
+                                                           : "not checked"},
+                              {"diagnostics", std::move(diagnostics)}};
+    if (!verdict.member->ops.empty()) object["op"] = std::string(keyword(verdict.instance.op));
+    if (verdict.result) {
+      llvm::json::Object depth;
+      for (const auto &[mailbox, copies] : verdict.result->depth) depth[mailbox] = copies;
+      object["depth"] = std::move(depth);
+      object["summary"] = verdict.result->summary;
+      object["milliseconds"] = verdict.result->milliseconds;
+    }
+    list.push_back(std::move(object));
+  }
+  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(list))).str();
+}
+
+/// Counterexamples of one member that differ only in the number of ranks are shown once.
+static void printDiagnostics(const std::vector<Verdict> &verdicts) {
+  std::string last;
+  for (const Verdict &verdict : verdicts) {
+    std::string text = verdict.diagnostics.render();
+    if (text != last) printMessage(text);
+    last = std::move(text);
+  }
+}
+
+static Exit check(const Arguments &arguments) {
+  const auto program = loadProgram(arguments.what());
+  const std::vector<Verdict> verdicts = checkAll(*program, arguments);
+  if (arguments.has("--json")) {
+    print(verdictsAsJson(verdicts));
+  } else {
+    printDiagnostics(verdicts);
+    print(verdictLines(verdicts));
+  }
+  Exit worst = Exit::Good;
+  for (const Verdict &verdict : verdicts) {
+    if (!verdict.result) return Exit::BadInput;
+    if (!verdict.proved()) worst = Exit::Refuted;
+  }
+  return worst;
+}
+
+namespace coll::tool {
+extern const Verb checkVerb;
+const Verb checkVerb{"check",
+                     "WHAT",
+                     "prove or refute",
+                     {option::algo,
+                      {"-n", "N,N,...", "numbers of ranks; 2,3,4,5,7,8 if not given"},
+                      option::dtype,
+                      option::op,
+                      {"--json", "", "the verdicts as JSON, with what would have been printed as messages"}},
+                     "coll check allreduce                               every member of the standard library's\n"
+                     "coll check mine.coll --algo oneshot.ll -n 2,4,8    one member of a file\n",
+                     check};
+} // namespace coll::tool

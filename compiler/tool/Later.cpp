@@ -1,0 +1,15 @@
+// The verbs that the command line keeps a place for and this version does not have: Main.cpp refuses those without a
+// function, whatever follows them.
+#include "tool/Arguments.h"
+
+namespace coll::tool {
+
+extern const Verb benchVerb, tuneVerb, runVerb, fuzzVerb, infoVerb;
+
+const Verb benchVerb{"bench", "WHAT", "latency and bandwidth tables (not there yet)", {}, "", nullptr};
+const Verb tuneVerb{"tune", "WHAT", "search the `tune` spaces for a machine (not there yet)", {}, "", nullptr};
+const Verb runVerb{"run", "WHAT", "run and verify (not there yet)", {}, "", nullptr};
+const Verb fuzzVerb{"fuzz", "WHAT", "adversarial runs on the CPU (not there yet)", {}, "", nullptr};
+const Verb infoVerb{"info", "", "what this machine has (not there yet)", {}, "", nullptr};
+
+} // namespace coll::tool

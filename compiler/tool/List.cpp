@@ -1,0 +1,124 @@
+// `coll list` and `coll explain`: what members there are, and which would apply to a call.
+#include "tool/Output.h"
+#include "tool/Selection.h"
+#include "tool/Source.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace coll;
+using namespace coll::tool;
+
+template <class Value>
+static std::vector<std::string> keywords(const std::vector<Value> &values) {
+  std::vector<std::string> result;
+  for (Value value : values) result.emplace_back(keyword(value));
+  return result;
+}
+
+/// 256 KiB, 8 MiB, 100 bytes: in the largest unit that it is a whole number of.
+static std::string sizeText(std::uint64_t bytes) {
+  static const char *const units[] = {" bytes", " KiB", " MiB", " GiB"};
+  unsigned unit = 0;
+  while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) bytes /= 1024, ++unit;
+  return std::to_string(bytes) + units[unit];
+}
+
+static std::string memberLine(const Member &member) {
+  return llvm::formatv("{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name,
+                       llvm::formatv("{0}..{1} ranks", member.minRanks, member.maxRanks).str(),
+                       member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(member.dtypes), " "),
+                       member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
+                       member.lowered ? "" : "; check only")
+      .str();
+}
+
+static llvm::json::Value toJson(const std::string &source, const Member &member) {
+  return llvm::json::Object{{"source", llvm::json::fixUTF8(source)},
+                            {"member", member.name},
+                            {"collective", member.collective},
+                            {"algorithm", member.algorithm},
+                            {"minRanks", member.minRanks},
+                            {"maxRanks", member.maxRanks},
+                            {"dtypes", llvm::json::Array(keywords(member.dtypes))},
+                            {"ops", llvm::json::Array(keywords(member.ops))},
+                            {"maxBytes", static_cast<std::int64_t>(member.maxBytes)},
+                            {"lowered", member.lowered}};
+}
+
+static Exit list(const Arguments &arguments) {
+  const std::vector<std::string> sources =
+      arguments.hasOperand() ? std::vector<std::string>{arguments.what()} : standardLibrary();
+  std::string text;
+  llvm::json::Array array;
+  for (const std::string &source : sources) {
+    const auto program = loadProgram(source);
+    for (const Member &member : program->members()) {
+      text += memberLine(member);
+      array.push_back(toJson(source, member));
+    }
+  }
+  print(arguments.has("--json") ? llvm::formatv("{0:2}\n", llvm::json::Value(std::move(array))).str() : text);
+  return Exit::Good;
+}
+
+/// What speaks against a member for this call; empty if it applies.
+static std::string reasonAgainst(const Member &member, int ranks, DType dtype, std::optional<ReduceOp> op,
+                                 std::optional<std::uint64_t> bytes) {
+  if (ranks < member.minRanks || ranks > member.maxRanks)
+    return llvm::formatv("offered for {0} to {1} ranks", member.minRanks, member.maxRanks).str();
+  if (!llvm::is_contained(member.dtypes, dtype)) return "not offered for " + std::string(keyword(dtype));
+  if (op && !member.ops.empty() && !llvm::is_contained(member.ops, *op))
+    return "not offered for " + std::string(keyword(*op));
+  if (bytes && member.maxBytes && *bytes > member.maxBytes) return "made for up to " + sizeText(member.maxBytes);
+  if (!member.lowered) return "cannot be emitted by this version";
+  return "";
+}
+
+static Exit explain(const Arguments &arguments) {
+  const auto program = loadProgram(arguments.what());
+  const auto members = pickMembers(*program, arguments);
+  const int ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
+  const DType dtype = parseDType(arguments.text("--dtype", "f32")).value_or(DType::F32);
+  if (arguments.has("--dtype") && !parseDType(arguments.text("--dtype"))) pickDType(*members.front(), arguments);
+  const auto op = parseReduceOp(arguments.text("--op", "sum"));
+  if (!op) pickOp(*members.front(), arguments);
+  std::optional<std::uint64_t> bytes;
+  if (arguments.has("--bytes")) bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
+
+  std::string text = llvm::formatv("{0}, {1} ranks, {2}{3}:\n", arguments.what(), ranks, keyword(dtype).data(),
+                                   bytes ? ", " + sizeText(*bytes) : "")
+                         .str();
+  for (const Member *member : members) {
+    const std::string against = reasonAgainst(*member, ranks, dtype, op, bytes);
+    text += llvm::formatv("  {0,-28} {1}\n", member->name, against.empty() ? "applies" : "no: " + against).str();
+  }
+  print(text + "Which of those that apply is fastest is not modelled yet.\n");
+  return Exit::Good;
+}
+
+namespace coll::tool {
+
+extern const Verb listVerb, explainVerb;
+
+const Verb listVerb{"list",
+                    "[WHAT]",
+                    "what the standard library, or a file, offers",
+                    {{"--json", "", "as JSON"}},
+                    "coll list              every member, for which ranks, sizes, types and operators\n"
+                    "coll list mine.coll    those of a file\n",
+                    list};
+
+const Verb explainVerb{"explain",
+                       "WHAT",
+                       "which members would apply to a call, and why others would not",
+                       {option::algo,
+                        option::ranks,
+                        option::dtype,
+                        option::op,
+                        {"--bytes", "B", "size of the call, as 16 or 64Ki; any if not given"}},
+                       "coll explain allreduce -n 8 --bytes 1Mi\n",
+                       explain};
+
+} // namespace coll::tool

@@ -1,0 +1,69 @@
+#include "tool/Source.h"
+
+#include "embed/Embedded.h"
+#include "tool/Arguments.h"
+#include "tool/Output.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <sys/stat.h>
+
+using namespace coll;
+using namespace coll::tool;
+
+namespace coll::embedded {
+std::span<const EmbeddedFile> standardLibrary();
+}
+
+static std::string_view stem(const EmbeddedFile &file) { return file.name.substr(0, file.name.rfind(".coll")); }
+
+std::vector<std::string> coll::tool::standardLibrary() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile &file : embedded::standardLibrary()) names.emplace_back(stem(file));
+  return names;
+}
+
+/// More text than any person writes: a mistake in the file's name, found before it is parsed.
+static constexpr std::uint64_t kLongestFile = 64 << 20;
+
+static std::string readFile(const std::string &name) {
+  struct stat status;
+  if (stat(name.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) throw Failure{Exit::BadInput, "cannot read `" + name + "`: it is a folder"};
+    if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) > kLongestFile)
+      throw Failure{Exit::BadInput, "cannot read `" + name + "`: it has more than 64 MiB"};
+  }
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(name);
+  if (!buffer) throw Failure{Exit::BadInput, "cannot read `" + name + "`: " + buffer.getError().message()};
+  return (*buffer)->getBuffer().str();
+}
+
+/// Neither a file nor in the library: what may have been meant.
+[[noreturn]] static void failToFind(const std::string &what) {
+  const std::vector<std::string> names = standardLibrary();
+  const std::string near = nearest(what, names);
+  throw Failure{Exit::BadInput, "there is no file `" + what + "`, and the standard library has no such collective",
+                near.empty() ? "the library has " + join(names) : "did you mean `" + near + "`?"};
+}
+
+std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what) {
+  std::string text, name = what;
+  const auto files = embedded::standardLibrary();
+  const auto found = llvm::find_if(files, [&](const EmbeddedFile &file) { return stem(file) == what; });
+  if (found != files.end()) {
+    text = found->text;
+    name = found->name;
+  } else {
+    struct stat status;
+    const bool looksLikeFile = what.find_first_of("/.") != std::string::npos || what == "-";
+    if (!looksLikeFile && stat(what.c_str(), &status) != 0) failToFind(what);
+    text = readFile(what);
+    if (what == "-") name = "<stdin>";
+  }
+  Diagnostics diagnostics;
+  auto program = Program::parse(std::move(text), name, diagnostics);
+  printMessage(diagnostics.render());
+  if (!program) throw Failure{Exit::BadInput, ""};
+  return program;
+}
