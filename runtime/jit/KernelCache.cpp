@@ -1,0 +1,120 @@
+#include "jit/KernelCache.h"
+
+#include "platform/Env.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace coll {
+namespace {
+
+constexpr std::string_view kSuffix = ".collbin";
+
+/// Stands before the binary in an entry's file: a damaged or half-copied file shows by its length or digest.
+struct EntryHeader {
+  char magic[8] = {'C', 'O', 'L', 'L', 'B', 'I', 'N', '1'};
+  std::uint64_t bytes = 0;
+  std::uint8_t digest[32] = {};
+};
+
+EntryHeader headerFor(std::string_view binary) {
+  EntryHeader header;
+  header.bytes = binary.size();
+  llvm::SHA256 hash;
+  hash.update(llvm::StringRef(binary.data(), binary.size()));
+  const llvm::StringRef digest = hash.final();
+  std::memcpy(header.digest, digest.data(), sizeof header.digest);
+  return header;
+}
+
+bool isEntry(const fs::directory_entry &entry) {
+  const std::string name = entry.path().filename().string();
+  return name.find(kSuffix) != std::string::npos;
+}
+
+} // namespace
+
+KernelCache KernelCache::standard() {
+  if (const auto folder = env::get(env::Variable::CacheDir))
+    return KernelCache(*folder == "off" ? fs::path() : fs::path(*folder));
+  if (const char *folder = std::getenv("XDG_CACHE_HOME"); folder && *folder)
+    return KernelCache(fs::path(folder) / "coll");
+  if (const char *home = std::getenv("HOME"); home && *home) return KernelCache(fs::path(home) / ".cache" / "coll");
+  return KernelCache(fs::path());
+}
+
+std::string KernelCache::key(std::initializer_list<std::string_view> parts) {
+  llvm::SHA256 hash;
+  for (std::string_view part : parts) {
+    // The lengths keep ("ab", "c") and ("a", "bc") apart.
+    const std::string length = std::to_string(part.size()) + ":";
+    hash.update(length);
+    hash.update(llvm::StringRef(part.data(), part.size()));
+  }
+  return llvm::toHex(hash.final(), /*LowerCase=*/true);
+}
+
+std::optional<std::string> KernelCache::find(const std::string &key) const {
+  if (folder.empty()) return std::nullopt;
+  std::ifstream file(folder / (key + std::string(kSuffix)), std::ios::binary);
+  EntryHeader header;
+  if (!file.read(reinterpret_cast<char *>(&header), sizeof header)) return std::nullopt;
+  std::string binary{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const EntryHeader expected = headerFor(binary);
+  if (std::memcmp(&header, &expected, sizeof header) != 0) return std::nullopt;
+  return binary;
+}
+
+bool KernelCache::store(const std::string &key, std::string_view binary) const {
+  if (folder.empty()) return false;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  static std::atomic<unsigned> number{0};
+  const fs::path entry = folder / (key + std::string(kSuffix));
+  const fs::path temporary = entry.string() + "." + std::to_string(getpid()) + "." + std::to_string(number++);
+
+  const EntryHeader header = headerFor(binary);
+  std::ofstream file(temporary, std::ios::binary);
+  file.write(reinterpret_cast<const char *>(&header), sizeof header);
+  file.write(binary.data(), std::streamsize(binary.size()));
+  file.close();
+  if (file) fs::rename(temporary, entry, error);
+  if (file && !error) return true;
+  fs::remove(temporary, error);
+  return false;
+}
+
+KernelCache::Contents KernelCache::contents() const {
+  Contents sum;
+  std::error_code ignored;
+  if (folder.empty()) return sum;
+  for (const auto &entry : fs::directory_iterator(folder, ignored))
+    if (isEntry(entry)) ++sum.entries, sum.bytes += entry.file_size(ignored);
+  return sum;
+}
+
+Result<std::uint64_t> KernelCache::clear() const {
+  std::uint64_t removed = 0;
+  std::error_code error;
+  if (folder.empty() || !fs::exists(folder, error)) return removed;
+  for (const auto &entry : fs::directory_iterator(folder, error)) {
+    if (!isEntry(entry)) continue;
+    // Another process may clear at the same time, so an entry that is gone is no error.
+    fs::remove(entry.path(), error);
+    if (error)
+      return Error{Error::Code::Failed, "`" + entry.path().string() + "` cannot be removed: " + error.message()};
+    ++removed;
+  }
+  return removed;
+}
+
+} // namespace coll

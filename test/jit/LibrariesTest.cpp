@@ -1,0 +1,73 @@
+// How a library that is missing, broken or too old is told to the user, and where wheels are looked for.
+#include "platform/DynamicLibrary.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using namespace coll;
+
+namespace {
+
+LibraryQuery nonsense() {
+  return {.what = "NVRTC",
+          .variable = env::Variable::NvrtcPath,
+          .names = {"libcoll-no-such-thing.so.1"},
+          .folders = {},
+          .wheels = {"nvidia/no_such_thing/lib"},
+          .advice = "install CUDA"};
+}
+
+TEST(Libraries, MissingSaysHowToGetIt) {
+  auto library = DynamicLibrary::open(nonsense());
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.error().code, Error::Code::MachineLacks);
+  for (const char *part : {"NVRTC was not found", "libcoll-no-such-thing.so.1", "install CUDA", "COLL_NVRTC_PATH"})
+    EXPECT_NE(library.error().text.find(part), std::string::npos) << library.error().text;
+}
+
+TEST(Libraries, VariableIsBinding) {
+  setenv("COLL_NVRTC_PATH", "/no/such/folder/libnvrtc.so.13", 1);
+  LibraryQuery query = nonsense();
+  query.names = {"libc.so.6"}; // the loader would find it; the variable says where to look
+  auto library = DynamicLibrary::open(query);
+  unsetenv("COLL_NVRTC_PATH");
+  ASSERT_FALSE(library);
+  EXPECT_NE(library.error().text.find("/no/such/folder/libnvrtc.so.13"), std::string::npos);
+  EXPECT_NE(library.error().text.find("COLL_NVRTC_PATH"), std::string::npos);
+}
+
+TEST(Libraries, FolderWithoutIt) {
+  auto library = DynamicLibrary::open(nonsense(), fs::temp_directory_path().string());
+  ASSERT_FALSE(library);
+  EXPECT_NE(library.error().text.find("there is no libcoll-no-such-thing.so.1"), std::string::npos);
+}
+
+TEST(Libraries, FoundByTheLoader) {
+  LibraryQuery query = nonsense();
+  query.names = {"libm.so.6"};
+  auto library = DynamicLibrary::open(query);
+  ASSERT_TRUE(library) << library.error().text;
+  EXPECT_NE(library->symbol("cos"), nullptr);
+  EXPECT_EQ(library->symbol("no_such_function"), nullptr);
+  EXPECT_NE(library->path().find("libm"), std::string::npos);
+}
+
+TEST(Libraries, WheelsOfAVirtualEnvironment) {
+  const fs::path root = fs::temp_directory_path() / ("coll-libraries-test-" + std::to_string(getpid()));
+  const fs::path wheel = root / "lib/python3.11/site-packages/nvidia/no_such_thing/lib";
+  fs::create_directories(wheel);
+  std::ofstream(wheel / "libcoll-no-such-thing.so.1") << "not a library";
+  setenv("VIRTUAL_ENV", root.c_str(), 1);
+  auto library = DynamicLibrary::open(nonsense());
+  unsetenv("VIRTUAL_ENV");
+  fs::remove_all(root);
+  // It is found, and what the loader dislikes about it is said.
+  ASSERT_FALSE(library);
+  EXPECT_NE(library.error().text.find("nvidia/no_such_thing/lib/libcoll-no-such-thing.so.1"), std::string::npos)
+      << library.error().text;
+}
+
+} // namespace
