@@ -1,0 +1,143 @@
+// Coll's C++ interface: contexts, buffers and collectives. Programs come from coll/Compiler.h.
+//
+//   coll::Diagnostics diagnostics;
+//   auto program = coll::Program::parse(text, "mine.coll", diagnostics);
+//   auto context = coll::Context::create({.ranks = 2});
+//   auto allreduce = context->load(*program, {"allreduce.oneshot.ll", context->ranks(), coll::DType::F32});
+//   for (int rank = 0; rank < context->ranks(); ++rank) allreduce->launch(rank, {x[rank], y[rank]}, {count});
+//   auto done = context->synchronize();
+//
+// Everything that can fail returns a Result: test it before use. No function throws.
+#pragma once
+
+#include "coll/Compiler.h"
+#include "coll/Result.h"
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+
+namespace coll {
+
+/// What the ranks of a context are.
+enum class FabricKind {
+  Auto,     ///< COLL_FABRIC, else Nccl where each rank can have a GPU of its own, else Local, else Emulated
+  Nccl,     ///< a GPU each, on NCCL's symmetric memory
+  Local,    ///< any number of ranks over the GPUs present, which must reach each other's memory
+  Emulated, ///< on the CPU, without a GPU; needs a C++ compiler
+};
+
+struct ContextOptions {
+  int ranks = 0; ///< 0: one for each GPU, or 2 where there is none
+  FabricKind fabric = FabricKind::Auto;
+  std::vector<int> gpus = {}; ///< CUDA's numbers of the GPUs to use; empty: all
+  double timeoutSeconds = 0;  ///< how long a kernel waits for a peer; 0: COLL_TIMEOUT, else 600
+  int contextsPerGpu = 1;     ///< how many contexts may have launches in flight on a GPU at a time
+  /// Gets a line for the user when something takes unusually long. Empty: stderr.
+  std::function<void(const std::string &)> warn = {};
+};
+
+/// The value of a scalar argument; converted to the type that the contract declares.
+struct Scalar {
+  Scalar(int value) : integer(value), real(value) {}
+  Scalar(std::int64_t value) : integer(value), real(double(value)) {}
+  Scalar(std::uint64_t value) : integer(std::int64_t(value)), real(double(value)) {}
+  Scalar(double value) : integer(std::int64_t(value)), real(value) {}
+  std::int64_t integer;
+  double real;
+};
+
+class Context;
+
+/// One instance (member, ranks, type, operator) loaded into a context. A handle: copies mean the same. Must not be used
+/// after its context is gone.
+class Collective {
+public:
+  const Manifest &manifest() const;
+
+  /// Launches on one rank. Every rank must be launched with the same extents and scalars, in the same order among the
+  /// context's launches; from one thread, go rank by rank for each launch.
+  ///
+  /// `buffers`: device addresses (of Context::allocate, cudaMalloc or anything the rank's GPU reaches) in the order of
+  /// the contract's arguments, each aligned to its element type. `extents`: the free extents in the contract's order,
+  /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
+  ///
+  /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph.
+  /// Zero elements are no launch. Error::BadInput for arguments that the contract or the capacity does not allow;
+  /// Error::Failed after an abort.
+  ///
+  /// On sm_90 and newer the kernel lets the next one of the stream start early if that was launched with programmatic
+  /// stream serialisation. Kernels that ask for it and then do not wait must not follow: NCCL's symmetric kernels
+  /// before 2.30.7 are of that kind. Put an event or an ordinary kernel between.
+  Result<void> launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
+                      std::span<const Scalar> scalars = {}, void *stream = nullptr) const;
+  Result<void> launch(int rank, std::initializer_list<void *> buffers, std::initializer_list<std::uint64_t> extents,
+                      std::initializer_list<Scalar> scalars = {}, void *stream = nullptr) const {
+    return launch(rank, std::span(buffers.begin(), buffers.size()), std::span(extents.begin(), extents.size()),
+                  std::span(scalars.begin(), scalars.size()), stream);
+  }
+
+private:
+  friend class Context;
+  struct State;
+  explicit Collective(State *state) : state(state) {}
+  State *state;
+};
+
+/// The ranks of one process, and what is loaded for them. Moves, does not copy. Functions are to be called by one
+/// thread at a time, abort() by any.
+class Context {
+public:
+  /// Error::MachineLacks names the library, GPU or link that is missing.
+  static Result<Context> create(const ContextOptions &options = {});
+  /// Safe with launches in flight: what does not end by itself within seconds is aborted.
+  ~Context();
+  Context(Context &&) noexcept;
+  Context &operator=(Context &&) noexcept;
+
+  int ranks() const;
+  FabricKind fabric() const;
+  /// For a person: "2 ranks on 2 x NVIDIA H200 (nccl 2.28.9)".
+  std::string describe() const;
+
+  /// Checks, compiles and loads one instance and gives it its scratch memory, zeroed on all ranks. Waits for the GPUs.
+  /// Not to be called while launches are in flight. `instance.ranks` must be ranks().
+  Result<Collective> load(const Program &program, const Instance &instance, const CompileOptions &options = {});
+  /// The same from a kernel that the caller has compiled.
+  Result<Collective> load(const Kernel &kernel);
+
+  /// Memory of one rank, aligned to 256 bytes, owned by the context, uninitialised. For an emulated rank it is memory
+  /// of the host.
+  Result<void *> allocate(int rank, std::uint64_t bytes);
+  void release(int rank, void *memory);
+  /// Host to rank and back. Block; synchronise first if launches that touch the memory are in flight.
+  Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes);
+  Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes);
+
+  /// The context's own stream of a rank, a CUstream; null for emulated ranks.
+  void *stream(int rank) const;
+
+  /// Waits for all ranks' launches, on the context's streams and on the stream last passed to each rank. Warns after
+  /// 30 s. Emulated ranks run here. Ends with check().
+  Result<void> synchronize();
+
+  /// Error::Failed that names rank, mailbox, slot and epoch if a wait ran out of time; also after abort(). Then the
+  /// results of all launches since are void, and the context must be made anew.
+  Result<void> check();
+
+  /// Ends all waits of all launches in flight. The context refuses launches afterwards.
+  void abort();
+
+private:
+  struct State;
+  explicit Context(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+  friend class Collective;
+  friend class BackendOf;
+};
+
+/// The text of a file; Error::BadInput if it cannot be read. For Program::parse.
+Result<std::string> readSource(const std::string &path);
+
+} // namespace coll
