@@ -27,14 +27,6 @@ static std::string dumpText(const Kernel &kernel) {
   return text;
 }
 
-static Kernel compileOrFail(const Program &program, const Instance &instance, const CompileOptions &options) {
-  Diagnostics diagnostics;
-  std::optional<Kernel> kernel = program.compile(instance, options, diagnostics);
-  printMessage(diagnostics.render());
-  if (kernel) return std::move(*kernel);
-  throw Failure{Exit::BadInput, ""};
-}
-
 static std::string build(const Kernel &kernel, const Arch &arch, Stage stage) {
   const Jit jit = orFail(Jit::create());
   return orFail(jit.compile(kernel, arch, stage)).bytes;
@@ -61,7 +53,7 @@ static Exit emit(const Arguments &arguments) {
   }
   const Member &member = pickMember(*program, arguments);
   requireLowered(member);
-  const Kernel kernel = compileOrFail(*program, pickInstance(member, arguments), options);
+  const Kernel kernel = compileInstance(*program, pickInstance(member, arguments), options);
   if (!options.dumpAfter.empty() && !arguments.has("--stage")) {
     writeResult(file, dumpText(kernel));
     return Exit::Good;

@@ -67,3 +67,13 @@ std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what) {
   if (!program) throw Failure{Exit::BadInput, ""};
   return program;
 }
+
+Kernel coll::tool::compileInstance(const Program &program, const Instance &instance, const CompileOptions &options) {
+  Diagnostics diagnostics;
+  std::optional<Kernel> kernel = program.compile(instance, options, diagnostics);
+  printMessage(diagnostics.render());
+  if (kernel) return std::move(*kernel);
+  Diagnostics repeated;
+  const std::optional<CheckResult> verdict = program.check(instance, repeated);
+  throw Failure{verdict && !verdict->proved ? Exit::Refuted : Exit::BadInput, ""};
+}

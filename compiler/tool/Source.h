@@ -1,4 +1,4 @@
-// WHAT of the command line: a .coll file or a collective of the standard library, parsed.
+// WHAT of the command line, a .coll file or a collective of the standard library, and the kernels made of it.
 #pragma once
 
 #include "coll/Compiler.h"
@@ -11,6 +11,10 @@ namespace coll::tool {
 
 /// Reads and parses `what`. Throws Failure where there is no such text or it has errors, which it has printed then.
 std::unique_ptr<Program> loadProgram(const std::string &what);
+
+/// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then: Refuted
+/// if it is the checker that refuses it, BadInput otherwise.
+Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options);
 
 /// The names of the standard library's files without `.coll`, in order.
 std::vector<std::string> standardLibrary();

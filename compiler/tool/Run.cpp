@@ -1,0 +1,127 @@
+// `coll run`: runs members on the GPUs here, or on emulated ranks, and verifies every element of every launch.
+#include "context/Runner.h"
+#include "tool/OrFail.h"
+#include "tool/Output.h"
+#include "tool/Selection.h"
+#include "tool/Sizes.h"
+#include "tool/Source.h"
+
+#include <cstdio>
+
+using namespace coll;
+using namespace coll::tool;
+
+/// The part of the request that is the same for every member.
+static RunRequest requestFrom(const Arguments &arguments) {
+  RunRequest request;
+  request.compile.unchecked = arguments.has("--unchecked");
+  request.launches = static_cast<unsigned>(arguments.number("--launches", 20, 1, 1'000'000));
+  request.graph = arguments.has("--graph");
+  request.inplace = arguments.has("--inplace");
+  request.elementOffset = static_cast<unsigned>(arguments.number("--offset", 0, 0, 1 << 20));
+  request.seed = arguments.number("--seed", 1, 0, UINT64_MAX);
+  request.timeoutSeconds = arguments.seconds("--timeout", request.timeoutSeconds);
+  request.gpus = static_cast<int>(arguments.number("--gpus", 0, 1, 1024));
+  const std::string on = arguments.choice("--on", {"auto", "cpu", "gpu"});
+  request.place = on == "cpu" ? Place::Cpu : on == "gpu" || request.gpus ? Place::Gpu : Place::Auto;
+  if (on == "cpu" && (request.gpus || request.graph))
+    throw Failure{Exit::BadInput, std::string(request.gpus ? "`--gpus`" : "`--graph`") + " means nothing on the CPU"};
+  return request;
+}
+
+/// Without one that is named, every member that the compiler can emit for this number of ranks.
+static std::vector<const Member *> membersToRun(const Program &program, const Arguments &arguments) {
+  std::vector<const Member *> members = pickMembers(program, arguments);
+  if (members.size() == 1) {
+    requireLowered(*members.front());
+    return members;
+  }
+  const auto ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
+  const auto applies = [&](const Member *member) {
+    return member->lowered && ranks >= member->minRanks && ranks <= member->maxRanks;
+  };
+  std::erase_if(members, [&](const Member *member) { return !applies(member); });
+  if (members.empty())
+    throw Failure{Exit::BadInput, "no member can be run with " + std::to_string(ranks) + " ranks",
+                  "`coll explain " + arguments.what() + "` tells why"};
+  return members;
+}
+
+static std::string sizesText(const RunRequest &request) {
+  std::string text;
+  for (const auto &[name, value] : request.extents)
+    text += (text.empty() ? " of " : ", ") + name + " = " + std::to_string(value);
+  return request.randomCounts ? text + (text.empty() ? " of random sizes" : ", the rest random") : text;
+}
+
+static std::string reportText(const Member &member, const RunRequest &request, const RunReport &report) {
+  std::uint64_t checked = 0, wrong = 0, good = 0;
+  std::string details;
+  for (std::size_t rank = 0; rank < report.ranks.size(); ++rank) {
+    const RankReport &one = report.ranks[rank];
+    checked += one.checked;
+    wrong += one.wrong;
+    good += one.wrong == 0;
+    if (one.wrong) details += "         rank " + std::to_string(rank) + ": " + one.firstWrong + "\n";
+  }
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f ms", report.milliseconds);
+  return std::string(report.passed ? "passed   " : "WRONG    ") + describe(member, request.instance) + ": " +
+         std::to_string(report.launches) + " launches" + sizesText(request) + ", " + std::to_string(good) + " of " +
+         std::to_string(report.ranks.size()) + " ranks verified, " + std::to_string(checked) + " elements, " +
+         std::to_string(wrong) + " wrong\n" + "         on " + report.place + ", against " + report.reference + ", in " +
+         time + "\n" + details;
+}
+
+static bool runMember(const Program &program, const Member &member, RunRequest request, const Arguments &arguments) {
+  request.instance = pickInstance(member, arguments);
+  const Kernel kernel = compileInstance(program, request.instance, request.compile);
+  const Sizes sizes = pickSizes(kernel.manifest, arguments);
+  request.extents = sizes.extents;
+  request.scalars = sizes.scalars;
+  request.randomCounts = !openExtents(kernel.manifest, sizes).empty();
+
+  Progress progress;
+  progress.show("running " + describe(member, request.instance));
+  const RunReport report = orFail(run(kernel, request));
+  progress.clear();
+  print(reportText(member, request, report));
+  return report.passed;
+}
+
+static Exit runAll(const Arguments &arguments) {
+  const RunRequest request = requestFrom(arguments);
+  const auto program = loadProgram(arguments.what());
+  bool passed = true;
+  for (const Member *member : membersToRun(*program, arguments))
+    passed &= runMember(*program, *member, request, arguments);
+  return passed ? Exit::Good : Exit::Refuted;
+}
+
+namespace coll::tool {
+extern const Verb runVerb;
+const Verb runVerb{
+    "run",
+    "WHAT",
+    "run and verify, on the GPUs here or on emulated ranks",
+    {option::algo,
+     option::ranks,
+     option::dtype,
+     option::op,
+     option::count,
+     option::bytes,
+     option::set,
+     {"--on", "cpu|gpu", "where; on GPUs if there are any, else on the CPU, if not given"},
+     {"--gpus", "K", "use this many GPUs; with more ranks than GPUs, several ranks share one"},
+     {"--launches", "L", "launches, back to back; 20 if not given"},
+     {"--graph", "", "launch them from CUDA graphs"},
+     {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
+     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
+     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
+     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
+     {"--unchecked", "", "run it although the checker refutes it"}},
+    "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
+    "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks\n"
+    "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n",
+    runAll};
+} // namespace coll::tool

@@ -1,0 +1,71 @@
+#include "tool/Sizes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace coll;
+using namespace coll::tool;
+
+/// `R=16` of --set.
+static void setOne(const Manifest &manifest, const std::string &word, Sizes &sizes) {
+  const auto [name, value] = llvm::StringRef(word).split('=');
+  if (name.empty() || value.empty())
+    throw Failure{Exit::BadInput, "`--set " + word + "` is not NAME=VALUE"};
+  if (llvm::is_contained(manifest.extents, name.str())) {
+    const auto count = parseCount(std::string_view(value.data(), value.size()));
+    if (!count) throw Failure{Exit::BadInput, "`--set " + word + "`: an extent is a number of elements"};
+    sizes.extents[name.str()] = *count;
+    return;
+  }
+  std::vector<std::string> known = manifest.extents;
+  for (const Manifest::Scalar &scalar : manifest.scalars) {
+    if (name == scalar.name) {
+      sizes.scalars[scalar.name] = value.str();
+      return;
+    }
+    known.push_back(scalar.name);
+  }
+  throw Failure{Exit::BadInput, "`" + manifest.collective + "` has no extent or scalar `" + name.str() + "`",
+                suggest(std::string_view(name.data(), name.size()), known)};
+}
+
+/// Bytes of the largest argument where the open extent is 1 and the others are as set.
+static std::uint64_t bytesPerElement(const Manifest &manifest, const Extents &extents) {
+  std::uint64_t most = 1;
+  for (const Manifest::Argument &argument : manifest.arguments)
+    most = std::max(most, manifest.elements(argument, extents) * sizeOf(argument.dtype));
+  return most;
+}
+
+std::vector<std::string> coll::tool::openExtents(const Manifest &manifest, const Sizes &sizes) {
+  std::vector<std::string> open;
+  for (const std::string &extent : manifest.extents)
+    if (!sizes.extents.count(extent)) open.push_back(extent);
+  return open;
+}
+
+Sizes coll::tool::pickSizes(const Manifest &manifest, const Arguments &arguments) {
+  Sizes sizes;
+  for (const std::string &word : arguments.words("--set")) setOne(manifest, word, sizes);
+  const bool hasCount = arguments.has("--count"), hasBytes = arguments.has("--bytes");
+  if (!hasCount && !hasBytes) return sizes;
+  if (hasCount && hasBytes) throw Failure{Exit::BadInput, "`--count` and `--bytes` say the same; give one of them"};
+
+  const std::vector<std::string> open = openExtents(manifest, sizes);
+  if (open.size() != 1)
+    throw Failure{Exit::BadInput,
+                  std::string(hasCount ? "`--count`" : "`--bytes`") + " needs exactly one extent that is not set",
+                  open.empty() ? "all are set already" : "set all but one of " + join(open) + " with --set"};
+  std::uint64_t count = arguments.number("--count", 0, 0, UINT64_MAX);
+  if (hasBytes) {
+    const std::uint64_t bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
+    const std::uint64_t unit = bytesPerElement(manifest, sizes.extents);
+    if (bytes % unit != 0)
+      throw Failure{Exit::BadInput,
+                    "`--bytes " + arguments.text("--bytes") + "` is not a multiple of " + std::to_string(unit),
+                    "that is what one element of `" + open.front() + "` is in the largest argument"};
+    count = bytes / unit;
+  }
+  sizes.extents[open.front()] = count;
+  return sizes;
+}

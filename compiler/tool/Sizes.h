@@ -1,0 +1,26 @@
+// `--count`, `--bytes` and `--set`: how large the arguments of a kernel are, and the values of its scalars.
+#pragma once
+
+#include "coll/Manifest.h"
+#include "tool/Arguments.h"
+
+namespace coll::tool {
+
+namespace option {
+inline constexpr Option count{"--count", "M", "elements of the free extent; other ones at each launch if not given"};
+inline constexpr Option bytes{"--bytes", "B", "the same as bytes of the largest argument, as in nccl-tests: 16, 64Ki, 1Mi"};
+inline constexpr Option set{"--set", "NAME=V,...", "values of extents and scalars by name: R=16,H=4096,eps=1e-6,root=2"};
+} // namespace option
+
+struct Sizes {
+  Extents extents; ///< those that are fixed
+  std::map<std::string, std::string> scalars;
+};
+
+/// What the options say about the arguments of this kernel. Throws Failure where they do not fit it.
+Sizes pickSizes(const Manifest &manifest, const Arguments &arguments);
+
+/// The free extents that `sizes` leaves open.
+std::vector<std::string> openExtents(const Manifest &manifest, const Sizes &sizes);
+
+} // namespace coll::tool
