@@ -1,0 +1,13 @@
+# The build-time half of coll_embed: writes OUTPUT from PAIRS, `name=path` joined by `|`.
+string(REPLACE "|" ";" PAIRS "${PAIRS}")
+set(text "// Written by runtime/embed/Embed.cmake.\n#include \"embed/Embedded.h\"\n\n")
+string(APPEND text "namespace coll::embedded {\n\nstd::span<const EmbeddedFile> ${SYMBOL}();\n")
+string(APPEND text "std::span<const EmbeddedFile> ${SYMBOL}() {\n  static constexpr EmbeddedFile files[] = {\n")
+foreach(pair IN LISTS PAIRS)
+  string(REGEX MATCH "^([^=]*)=(.*)$" pair "${pair}")
+  set(name "${CMAKE_MATCH_1}")
+  file(READ "${CMAKE_MATCH_2}" content)
+  string(APPEND text "{\"${name}\", R\"embedded(${content})embedded\"},\n")
+endforeach()
+string(APPEND text "  };\n  return files;\n}\n\n} // namespace coll::embedded\n")
+file(WRITE "${OUTPUT}" "${text}")

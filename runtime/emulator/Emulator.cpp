@@ -1,0 +1,127 @@
+// The public face of the emulator.
+#include "emulator/Emulator.h"
+#include "emulator/Engine.h"
+
+#include "emulator/Region.h"
+
+#include <algorithm>
+#include <cassert>
+
+using namespace coll;
+using namespace coll::emu;
+
+std::string_view emu::name(Schedule schedule) {
+  switch (schedule) {
+  case Schedule::Fair: return "fair";
+  case Schedule::Uniform: return "uniform";
+  case Schedule::Priority: return "priority";
+  case Schedule::FrozenRank: return "frozen rank";
+  case Schedule::StarvedReader: return "starved reader";
+  }
+  return "";
+}
+
+std::string_view emu::name(Result::Status status) {
+  switch (status) {
+  case Result::Ok: return "ok";
+  case Result::Deadlock: return "deadlock";
+  case Result::Fault: return "fault";
+  case Result::Race: return "race";
+  case Result::StepLimit: return "step limit";
+  case Result::Aborted: return "aborted";
+  }
+  return "";
+}
+
+Policy Policy::fair() { return {}; }
+
+Policy Policy::adversarial(std::uint64_t seed, Atomicity atomicity) {
+  constexpr Schedule schedules[] = {Schedule::Uniform, Schedule::Priority, Schedule::FrozenRank,
+                                    Schedule::StarvedReader};
+  constexpr double commit[] = {0.9, 0.3, 0.03, 0.003}, yield[] = {1, 0.2, 0.02};
+  constexpr double relaxed[] = {0, 0.1, 0.3}, weak[] = {0, 0.2, 0.5};
+  Random random(seed ^ 0x5eed);
+  Policy policy;
+  policy.seed = seed;
+  policy.schedule = schedules[seed % 4];
+  policy.atomicity = atomicity;
+  policy.commitRate = commit[random.below(4)];
+  policy.yieldRate = yield[random.below(3)];
+  policy.staleRelaxed = relaxed[random.below(3)];
+  policy.staleWeak = weak[random.below(3)];
+  return policy;
+}
+
+struct Machine::State {
+  Engine engine;
+  bool ran = false;
+};
+
+Machine::Machine(const Manifest &manifest, const Policy &policy) : state(new State{Engine(manifest, policy)}) {
+  Engine &engine = state->engine;
+  for (int r = 0; r < manifest.ranks; ++r) {
+    Rank &rank = engine.ranks[r];
+    rank.region = engine.memory.allocate("region", r, true, manifest.regionBytes, 0).address;
+    rank.status = allocate(r, "status", sizeof(Status)).address;
+    const Status clear = {};
+    engine.memory.write(rank.status, &clear, sizeof clear);
+  }
+}
+
+Machine::~Machine() = default;
+
+void Machine::setEpoch(std::uint32_t epoch) {
+  const std::vector<std::uint32_t> words(kMaxCtas, epoch);
+  for (const Rank &rank : state->engine.ranks)
+    state->engine.memory.write(rank.region + region::kEpochs, words.data(), words.size() * 4);
+}
+
+Buffer Machine::allocate(int rank, std::string label, std::uint64_t bytes, unsigned misalignment) {
+  return {state->engine.memory.allocate(std::move(label), rank, false, bytes, misalignment).address};
+}
+
+void Machine::write(Buffer to, std::span<const std::byte> bytes, std::uint64_t byteOffset) {
+  state->engine.memory.write(to.address + byteOffset, bytes.data(), bytes.size());
+}
+
+void Machine::read(Buffer from, std::span<std::byte> bytes, std::uint64_t byteOffset) const {
+  state->engine.memory.read(from.address + byteOffset, bytes.data(), bytes.size());
+}
+
+bool Machine::launch(int rank, const Launch &launch, std::string &error) {
+  Engine &engine = state->engine;
+  const Manifest &manifest = engine.manifest;
+  const KernelModule::Entry *entry = launch.kernel ? launch.kernel->find(launch.entry) : nullptr;
+  const auto refuse = [&](std::string why) {
+    error = "cannot launch `" + launch.entry + "`: " + why;
+    return false;
+  };
+  if (!entry) return refuse("the module has no such entry point");
+  if (rank < 0 || rank >= manifest.ranks) return refuse("there is no rank " + std::to_string(rank));
+  if (launch.grid < 1 || launch.grid > kMaxCtas) return refuse("a grid has 1 to 256 CTAs");
+  if (launch.block < 1 || launch.block > 1024) return refuse("a CTA has 1 to 1024 threads");
+
+  // Team<N> of runtime/device/coll/types.h, then pointers, extents and scalars, 8 bytes each.
+  std::vector<std::uint64_t> parameter;
+  for (int hop = 0; hop < manifest.ranks; ++hop)
+    parameter.push_back(engine.ranks[(rank + hop) % manifest.ranks].region);
+  const std::uint64_t noTimeout = UINT64_MAX; // deadlock is detected, so no wait needs a limit
+  parameter.insert(parameter.end(),
+                   {engine.ranks[rank].status, noTimeout, std::uint64_t(rank), manifest.regionBytes});
+  for (const Pointer &p : launch.arguments) parameter.push_back(p.buffer.address + p.byteOffset);
+  parameter.insert(parameter.end(), launch.extents.begin(), launch.extents.end());
+  parameter.insert(parameter.end(), launch.scalars.begin(), launch.scalars.end());
+  if (parameter.size() * 8 != entry->parameterBytes)
+    return refuse("it takes " + std::to_string(entry->parameterBytes) + " bytes of parameters, not " +
+                  std::to_string(parameter.size() * 8));
+
+  engine.ranks[rank].launches.push_back(
+      {launch.kernel, launch.entry, entry->call, launch.grid, launch.block, std::move(parameter)});
+  return true;
+}
+
+Result Machine::run() {
+  assert(!state->ran && "a machine runs once");
+  state->ran = true;
+  return state->engine.run();
+}

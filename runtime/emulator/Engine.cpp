@@ -1,0 +1,255 @@
+// The schedule: who runs next, when launches begin and end, and what ends the run.
+#include "emulator/Engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace coll::emu;
+
+thread_local Engine *Engine::active = nullptr;
+
+void Cta::begin(unsigned threadCount) {
+  done = 0;
+  threads.resize(threadCount);
+  ready.clear(), atBarrier.clear(), draining.clear();
+  pendingByPhase.clear();
+  oldestPhase = UINT32_MAX;
+}
+
+void Cta::enqueued(std::uint32_t phase) {
+  if (pendingByPhase.size() <= phase) pendingByPhase.resize(phase + 1);
+  ++pendingByPhase[phase];
+  oldestPhase = std::min(oldestPhase, phase);
+}
+
+void Cta::tookEffect(std::uint32_t phase) {
+  --pendingByPhase[phase];
+  while (oldestPhase < pendingByPhase.size() && pendingByPhase[oldestPhase] == 0) ++oldestPhase;
+  if (oldestPhase >= pendingByPhase.size()) oldestPhase = UINT32_MAX;
+}
+
+void CtaSet::insert(Cta *cta) {
+  position[cta->number] = int(items.size());
+  items.push_back(cta);
+}
+
+void CtaSet::erase(Cta *cta) {
+  const int at = position[cta->number];
+  items[at] = items.back();
+  position[items[at]->number] = at;
+  items.pop_back();
+  position[cta->number] = -1;
+}
+
+Engine::Engine(const Manifest &m, const Policy &p) : manifest(m), policy(p), random(p.seed) {
+  ranks.resize(manifest.ranks);
+  memory.setRegionPoison(poisonOf(manifest));
+}
+
+Result Engine::run() {
+  const auto begin = std::chrono::steady_clock::now();
+  prepare();
+  active = this;
+  {
+    SignalGuard guard;
+    for (auto &rank : ranks) startNext(rank);
+    while (status == Result::Ok && finishedRanks < ranks.size()) {
+      if (++statistics.steps > policy.stepLimit) {
+        status = Result::StepLimit;
+        report = "not finished after " + std::to_string(policy.stepLimit) + " steps\n" + describeWaits();
+      } else if (!step()) {
+        status = Result::Deadlock;
+        report = "deadlock: no thread can run and no store is on its way\n" + describeWaits();
+      }
+    }
+  }
+  active = nullptr;
+  if (status == Result::Ok) {
+    report = describeAbort();
+    if (!report.empty()) status = Result::Aborted;
+  }
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+  statistics.milliseconds = spent.count();
+  return {status, report, statistics};
+}
+
+void Engine::prepare() {
+  std::size_t stackCount = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Rank &rank = ranks[r];
+    std::size_t grid = 0, threads = 0;
+    for (const auto &launch : rank.launches) {
+      grid = std::max<std::size_t>(grid, launch.grid);
+      threads = std::max<std::size_t>(threads, std::size_t(launch.grid) * launch.block);
+    }
+    rank.firstStack = stackCount;
+    stackCount += threads;
+    rank.ctas.resize(grid);
+    for (std::size_t c = 0; c < grid; ++c) {
+      Cta &cta = rank.ctas[c];
+      cta.rank = int(r), cta.index = int(c), cta.number = int(all.size());
+      cta.priority = int(random.below(1'000'000));
+      all.push_back(&cta);
+    }
+  }
+  ready.resize(all.size());
+  queued.resize(all.size());
+  stacks.reserve(stackCount);
+  victim = int(random.below(std::uint32_t(ranks.size())));
+  frozenStores = random.below(2) == 0;
+}
+
+void Engine::threadBody(void *argument) {
+  auto &thread = *static_cast<Thread *>(argument);
+  const Rank &rank = active->ranks[thread.cta->rank];
+  const QueuedLaunch &launch = rank.launches[rank.current];
+  launch.call(launch.parameter.data());
+  thread.state = Thread::Done;
+}
+
+/// Begins the next launch of a rank: the one before is complete and all its stores have taken effect.
+void Engine::startNext(Rank &rank) {
+  if (++rank.current >= int(rank.launches.size())) {
+    ++finishedRanks;
+    return;
+  }
+  const QueuedLaunch &launch = rank.launches[rank.current];
+  rank.live = launch.grid * launch.block;
+  char *stack = nullptr;
+  for (unsigned c = 0; c < launch.grid; ++c) {
+    Cta &cta = rank.ctas[c];
+    cta.begin(launch.block);
+    for (unsigned t = 0; t < launch.block; ++t) {
+      Thread &thread = cta.threads[t];
+      thread = Thread();
+      thread.cta = &cta;
+      thread.at = {{t, 0, 0}, {c, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}};
+      thread.floor = thread.newestRead = now;
+      thread.lookedAt = UINT32_MAX;
+      stack = stacks[rank.firstStack + std::size_t(c) * launch.block + t];
+      Stacks::canary(stack) = Stacks::kCanary;
+      thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
+      cta.ready.push_back(&thread);
+    }
+    ready.insert(&cta);
+  }
+}
+
+void Engine::afterProgress(Rank &rank) {
+  if (rank.live == 0 && rank.pending == 0) startNext(rank);
+}
+
+bool Engine::step() {
+  if (pendingTotal && random.chance(policy.commitRate) && commitOne(false)) return true;
+  if (Cta *cta = pickCta()) {
+    const std::size_t i = fair() ? cta->ready.size() - 1 : random.below(std::uint32_t(cta->ready.size()));
+    Thread *thread = cta->ready[i];
+    cta->ready[i] = cta->ready.back();
+    cta->ready.pop_back();
+    if (cta->ready.empty()) ready.erase(cta);
+    resume(*thread);
+    return true;
+  }
+  if (pendingTotal) return commitOne(true);
+  if (starved.empty()) return false;
+  const std::size_t i = random.below(std::uint32_t(starved.size()));
+  Thread *thread = starved[i];
+  starved[i] = starved.back();
+  starved.pop_back();
+  resume(*thread);
+  return true;
+}
+
+Cta *Engine::pickCta() {
+  if (ready.empty()) return nullptr;
+  const auto count = std::uint32_t(ready.size());
+  if (policy.schedule == Schedule::Fair) return ready[turn++ % count];
+  if (policy.schedule == Schedule::Priority) {
+    if (random.below(3000) == 0) all[random.below(std::uint32_t(all.size()))]->priority = int(random.below(1'000'000));
+    Cta *best = ready[0];
+    for (std::uint32_t i = 1; i < count; ++i)
+      if (ready[i]->priority > best->priority) best = ready[i];
+    return best;
+  }
+  const std::uint32_t first = random.below(count);
+  if (policy.schedule == Schedule::FrozenRank && random.below(500) != 0)
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (Cta *cta = ready[(first + i) % count]; cta->rank != victim) return cta;
+  return ready[first];
+}
+
+/// Lets a waiting store take effect. False only if `force` is not set and the schedule holds all of them back.
+bool Engine::commitOne(bool force) {
+  const auto count = std::uint32_t(queued.size());
+  const std::uint32_t first = random.below(count);
+  Cta *cta = queued[first];
+  if (policy.schedule == Schedule::FrozenRank && frozenStores && !force && random.below(2000) != 0) {
+    for (std::uint32_t i = 1; i < count && cta->rank == victim; ++i) cta = queued[(first + i) % count];
+    if (cta->rank == victim) return false;
+  }
+  Pending *unit = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
+  // Stores of one CTA to one location keep their order.
+  Pending *earliest = unit->line->pending;
+  while (earliest->cta != cta || !earliest->overlaps(unit->offset, unit->size)) earliest = earliest->next;
+  commit(*earliest);
+  return true;
+}
+
+void Engine::resume(Thread &thread) {
+  running = &thread;
+  thread.state = Thread::Ready;
+  ++statistics.switches;
+  thread.fiber.run();
+  running = nullptr;
+  if (thread.state == Thread::Done && status == Result::Ok) threadEnded(thread);
+}
+
+void Engine::threadEnded(Thread &thread) {
+  Cta &cta = *thread.cta;
+  Rank &rank = ranks[cta.rank];
+  const std::size_t index = std::size_t(cta.index) * rank.launches[rank.current].block + thread.at.thread.x;
+  if (Stacks::canary(stacks[rank.firstStack + index]) != Stacks::kCanary) {
+    status = Result::Fault;
+    report = "stack overflow of the emulated thread, which has " + std::to_string(Stacks::kBytes) + " bytes: " +
+             describeThread(thread) + "\n";
+    return;
+  }
+  ++cta.done;
+  --rank.live;
+  releaseBarrier(cta);
+  afterProgress(rank);
+}
+
+void Engine::wake(Thread &thread) {
+  Cta &cta = *thread.cta;
+  thread.state = Thread::Ready;
+  if (cta.ready.empty()) ready.insert(&cta);
+  cta.ready.push_back(&thread);
+}
+
+void Engine::yieldNow() {
+  wake(*running);
+  leave();
+}
+
+void Engine::mayYield() {
+  if (!fair() && random.chance(policy.yieldRate)) yieldNow();
+}
+
+void Engine::beforeLoad() {
+  if (policy.schedule == Schedule::StarvedReader && running->cta->rank == victim && random.below(2) == 0) {
+    running->state = Thread::Starved;
+    starved.push_back(running);
+    leave();
+    return;
+  }
+  mayYield();
+}
+
+void Engine::fail(std::string text) {
+  status = Result::Fault;
+  report = std::move(text);
+  for (;;) leave();
+}
+
+void Engine::rawAccess(std::uint64_t address) { fail(describeFault(address, 0, "raw access")); }

@@ -1,0 +1,126 @@
+// One run: the memory model, the schedule and what ends it. Private to the emulator.
+//
+// The model is multi-copy atomic and weaker than sequential consistency (reference: the README of this folder):
+//  - A store waits in the queue of its CTA, cut into atomic units; units take effect one at a time, in any order that
+//    keeps those of one CTA to one location. The threads of a CTA see its waiting stores.
+//  - A fence or release waits for the thread's own units and for those that its CTA mates issued before the last CTA
+//    barrier they share.
+//  - A load may return the previous version of a location, unless that is older than the thread's floor, than what it
+//    has read there before, or its own CTA's. Acquire, fence, CTA barrier and the start of a launch raise the floor.
+//  - The end of a launch waits for all units of the rank.
+#pragma once
+
+#include "emulator/Grid.h"
+
+#include <deque>
+
+namespace coll::emu {
+
+class Engine {
+public:
+  Engine(const Manifest &manifest, const Policy &policy);
+
+  Manifest manifest;
+  Policy policy;
+  Memory memory;
+  std::vector<Rank> ranks;
+
+  Result run();
+
+  // What the running thread asks for, through the table.
+  const emulated::Coordinates *coordinates() const { return &running->at; }
+  void load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
+  void store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
+             emulated::Order order);
+  void add4(std::uint64_t address, std::uint32_t value, emulated::Order order);
+  void fence();
+  void ctaSync();
+  void spinHint(std::uint64_t address);
+  std::uint64_t nanoseconds() const { return statistics.steps; }
+  /// A signal came while a thread was running: ends the run. Does not return.
+  void rawAccess(std::uint64_t address);
+
+  /// The engine whose `run` is on this thread's stack.
+  static thread_local Engine *active;
+  bool insideKernel() const { return running != nullptr; }
+
+private:
+  bool fair() const { return policy.schedule == Schedule::Fair; }
+
+  // EngineMemory.cpp
+  Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
+  unsigned unitBytes(unsigned elementBytes, unsigned bytes) const;
+  void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order);
+  void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
+  void issue(Line &line, unsigned offset, unsigned bytes, const void *value, bool add);
+  void apply(Line &line, int writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add);
+  void commit(Pending &unit);
+  void drain();
+  bool drained(const Thread &thread) const;
+  void releaseBarrier(Cta &cta);
+
+  // Engine.cpp
+  void prepare();
+  void startNext(Rank &rank);
+  void afterProgress(Rank &rank);
+  bool step();
+  Cta *pickCta();
+  bool commitOne(bool force);
+  void resume(Thread &thread);
+  void threadEnded(Thread &thread);
+  void leave() { running->fiber.leave(); }
+  void wake(Thread &thread);
+  void yieldNow();
+  void mayYield();
+  void beforeLoad();
+  [[noreturn]] void fail(std::string report);
+  static void threadBody(void *argument);
+
+  // Report.cpp
+  std::string describe(std::uint64_t address) const;
+  std::string describeInRegion(std::uint64_t offset) const;
+  std::string describeThread(const Thread &thread) const;
+  std::string describeWaits();
+  std::string describeFault(std::uint64_t address, unsigned bytes, const char *verb) const;
+  std::string describeAbort();
+
+  Random random;
+  Thread *running = nullptr;
+  std::uint32_t now = 1; ///< counts stores taking effect
+  std::uint64_t pendingTotal = 0;
+  int victim = 0;
+  bool frozenStores = false; ///< the frozen rank's stores are held back as well
+  unsigned finishedRanks = 0;
+  std::size_t turn = 0; ///< of the fair schedule
+  CtaSet ready, queued;
+  std::vector<Cta *> all;
+  std::vector<Thread *> starved;
+  std::deque<Pending> units; ///< storage; `freeUnits` are the ones not in use
+  std::vector<Pending *> freeUnits;
+  Stacks stacks;
+  Statistics statistics;
+  Result::Status status = Result::Ok;
+  std::string report;
+};
+
+/// The table that loaded kernels are bound to: forwards to Engine::active.
+extern const emulated::Table table;
+
+/// While one lives, a signal from a raw access in a kernel ends the run instead of the process.
+class SignalGuard {
+public:
+  SignalGuard();
+  ~SignalGuard();
+  SignalGuard(const SignalGuard &) = delete;
+  SignalGuard &operator=(const SignalGuard &) = delete;
+
+private:
+  std::vector<std::byte> stack;
+  struct Saved;
+  std::unique_ptr<Saved> saved;
+};
+
+/// The mailboxes' poison, from the manifest.
+std::vector<PoisonRange> poisonOf(const Manifest &manifest);
+
+} // namespace coll::emu

@@ -1,0 +1,238 @@
+// The memory model: what loads see, when stores take effect, what fences and CTA barriers order.
+#include "emulator/Engine.h"
+
+#include <algorithm>
+
+using namespace coll::emu;
+using coll::emulated::Order;
+
+Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
+  Segment *segment = memory.near(address);
+  if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
+      address % bytes != 0)
+    fail(describeFault(address, bytes, verb));
+  return memory.line(*segment, address);
+}
+
+unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
+  return std::min(bytes, std::max(elementBytes, unsigned(policy.atomicity)));
+}
+
+/// Everything that took effect up to `time` is visible to the thread from now on.
+static void raiseFloor(Thread &thread, std::uint32_t time) { thread.floor = std::max(thread.floor, time); }
+
+void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, Order order) {
+  ++statistics.loads;
+  beforeLoad();
+  Thread &thread = *running;
+  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
+  Line &line = locate(address, bytes, "load");
+  auto *to = static_cast<std::uint8_t *>(value);
+  unsigned k = count > 1 && !fair() ? random.below(count) : 0;
+  for (unsigned i = 0; i < count; ++i, k = (k + 1) % count) {
+    if (i > 0) mayYield();
+    loadUnit(thread, line, address + k * unit, unit, to + k * unit, order);
+  }
+}
+
+void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, Order order) {
+  const unsigned offset = address % 16;
+  const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
+  std::uint32_t newest = 0;
+  for (unsigned w = firstWord; w <= lastWord; ++w) newest = std::max(newest, line.time[w]);
+
+  std::uint32_t seenAt = now, version = newest;
+  alignas(16) std::uint8_t image[16];
+  std::memcpy(image + offset, line.value + offset, bytes);
+  const double staleRate = order == Order::Weak ? policy.staleWeak : policy.staleRelaxed;
+  if (staleRate > 0) {
+    const std::uint64_t location = memory.location(address);
+    if (newest > thread.floor && newest > thread.recent.newest(location) && line.writer != thread.cta->number &&
+        random.chance(staleRate)) {
+      // As of just before the newest version: only the words that it changed differ.
+      seenAt = newest - 1, version = 0;
+      for (unsigned w = firstWord; w <= lastWord; ++w) {
+        const bool changed = line.time[w] == newest;
+        version = std::max(version, changed ? line.timeBefore[w] : line.time[w]);
+        const unsigned from = std::max(offset, w * 4), to = std::min(offset + bytes, w * 4 + 4);
+        if (changed) std::memcpy(image + from, line.before + from, to - from);
+      }
+    }
+    raiseFloor(thread, thread.recent.note(location, version));
+  }
+  if (line.pending) forward(thread, line, offset, bytes, image);
+  std::memcpy(value, image + offset, bytes);
+
+  thread.lookedAt = std::min(thread.lookedAt, seenAt);
+  thread.newestRead = std::max(thread.newestRead, version);
+  if (order == Order::Acquire) raiseFloor(thread, version);
+}
+
+/// Lays the stores of the thread's CTA that are yet to take effect over what memory holds.
+void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *image) {
+  for (const Pending *p = line.pending; p; p = p->next) {
+    if (p->cta != thread.cta || !p->overlaps(offset, bytes)) continue;
+    if (p->thread != &thread) thread.sawMate = true;
+    if (p->add) {
+      std::uint32_t sum, addend;
+      std::memcpy(&sum, image + p->offset, 4), std::memcpy(&addend, p->bytes, 4);
+      sum += addend;
+      std::memcpy(image + p->offset, &sum, 4);
+      continue;
+    }
+    const unsigned from = std::max<unsigned>(offset, p->offset);
+    const unsigned to = std::min<unsigned>(offset + bytes, p->offset + p->size);
+    std::memcpy(image + from, p->bytes + (from - p->offset), to - from);
+  }
+}
+
+void Engine::store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, Order order) {
+  ++statistics.stores;
+  if (order == Order::Release) drain();
+  mayYield();
+  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
+  Line &line = locate(address, bytes, "store");
+  for (unsigned k = 0; k < count; ++k)
+    issue(line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, false);
+}
+
+void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
+  ++statistics.stores;
+  if (order == Order::Release) drain();
+  mayYield();
+  issue(locate(address, 4, "add"), address % 16, 4, &value, true);
+}
+
+void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *value, bool add) {
+  Thread &thread = *running;
+  Cta &cta = *thread.cta;
+  if (fair()) return apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
+  if (freeUnits.empty()) freeUnits.push_back(&units.emplace_back());
+  Pending &unit = *freeUnits.back();
+  freeUnits.pop_back();
+  unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = nullptr;
+  unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
+  unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
+  std::memcpy(unit.bytes, value, bytes);
+
+  Pending **tail = &line.pending;
+  while (*tail) tail = &(*tail)->next;
+  *tail = &unit;
+  if (cta.queue.empty()) queued.insert(&cta);
+  cta.queue.push_back(&unit);
+  cta.enqueued(thread.phase);
+  ++thread.pending, ++ranks[cta.rank].pending, ++pendingTotal;
+}
+
+/// A store takes effect for all threads of all ranks at once.
+void Engine::apply(Line &line, int writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add) {
+  const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
+  ++now;
+  for (unsigned w = firstWord; w <= lastWord; ++w) {
+    std::memcpy(line.before + w * 4, line.value + w * 4, 4);
+    line.timeBefore[w] = line.time[w], line.time[w] = now;
+  }
+  if (add) {
+    std::uint32_t sum, addend;
+    std::memcpy(&sum, line.value + offset, 4), std::memcpy(&addend, value, 4);
+    sum += addend;
+    std::memcpy(line.value + offset, &sum, 4);
+  } else {
+    std::memcpy(line.value + offset, value, bytes);
+  }
+  line.newest = now, line.writer = writer;
+  Thread *waiter = line.waiters;
+  line.waiters = nullptr;
+  while (waiter) {
+    Thread *next = waiter->nextWaiter;
+    wake(*waiter);
+    waiter = next;
+  }
+}
+
+void Engine::commit(Pending &unit) {
+  Cta &cta = *unit.cta;
+  apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
+
+  Pending **link = &unit.line->pending;
+  while (*link != &unit) link = &(*link)->next;
+  *link = unit.next;
+  cta.queue[unit.index] = cta.queue.back();
+  cta.queue[unit.index]->index = unit.index;
+  cta.queue.pop_back();
+  if (cta.queue.empty()) queued.erase(&cta);
+  cta.tookEffect(unit.phase);
+  --unit.thread->pending, --ranks[cta.rank].pending, --pendingTotal;
+  freeUnits.push_back(&unit);
+
+  for (std::size_t i = 0; i < cta.draining.size();) {
+    Thread &thread = *cta.draining[i];
+    if (!drained(thread)) {
+      ++i;
+      continue;
+    }
+    cta.draining[i] = cta.draining.back();
+    cta.draining.pop_back();
+    wake(thread);
+  }
+  afterProgress(ranks[cta.rank]);
+}
+
+bool Engine::drained(const Thread &thread) const {
+  if (thread.sawMate) return thread.cta->queue.empty();
+  return thread.pending == 0 && thread.cta->oldestPhase >= thread.phase;
+}
+
+void Engine::drain() {
+  Thread &thread = *running;
+  if (!drained(thread)) {
+    thread.state = Thread::Draining;
+    thread.cta->draining.push_back(&thread);
+    leave();
+  }
+  thread.sawMate = false;
+}
+
+void Engine::fence() {
+  drain();
+  raiseFloor(*running, running->newestRead);
+}
+
+void Engine::ctaSync() {
+  Thread &thread = *running;
+  Cta &cta = *thread.cta;
+  thread.state = Thread::AtBarrier;
+  cta.atBarrier.push_back(&thread);
+  releaseBarrier(cta);
+  leave();
+}
+
+/// Lets the CTA go on if all its threads that have not ended are at the barrier. What one of them had acquired, or
+/// read of a mate's waiting stores, all of them have then.
+void Engine::releaseBarrier(Cta &cta) {
+  if (cta.atBarrier.empty() || cta.atBarrier.size() + cta.done < cta.threads.size()) return;
+  std::uint32_t floor = 0, newestRead = 0;
+  for (const Thread *t : cta.atBarrier)
+    floor = std::max(floor, t->floor), newestRead = std::max(newestRead, t->newestRead);
+  for (Thread *t : cta.atBarrier) {
+    ++t->phase;
+    t->newestRead = newestRead;
+    raiseFloor(*t, floor);
+    wake(*t);
+  }
+  cta.atBarrier.clear();
+}
+
+void Engine::spinHint(std::uint64_t address) {
+  Thread &thread = *running;
+  Line &line = locate(address / 4 * 4, 4, "wait");
+  // Whatever took effect after the thread looked may be what it waits for, so it looks again.
+  const bool missed = line.newest > thread.lookedAt;
+  thread.lookedAt = UINT32_MAX;
+  if (missed) return yieldNow();
+  thread.state = Thread::Polling;
+  thread.polled = address;
+  thread.nextWaiter = line.waiters;
+  line.waiters = &thread;
+  leave();
+}

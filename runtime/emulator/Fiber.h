@@ -1,0 +1,73 @@
+// Fibers on Boost.Context's lowest layer. A fiber of a failed run is simply never resumed: kernels own nothing that
+// would have to be unwound, so the public boost::context::fiber, which unwinds by an exception, would only add risk.
+#pragma once
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <sys/mman.h>
+
+namespace coll::emu {
+
+using Context = boost::context::detail::fcontext_t;
+
+/// Control flow of one emulated thread. `run` enters it, `leave` gives control back to the caller of `run`.
+class Fiber {
+public:
+  using Body = void (*)(void *argument);
+
+  void prepare(void *stack, std::size_t bytes, Body bodyToRun, void *argumentToPass) {
+    body = bodyToRun, argument = argumentToPass;
+    own = boost::context::detail::make_fcontext(static_cast<char *>(stack) + bytes, bytes, &enter);
+  }
+  void run() { own = boost::context::detail::jump_fcontext(own, this).fctx; }
+  void leave() { caller = boost::context::detail::jump_fcontext(caller, nullptr).fctx; }
+
+private:
+  static void enter(boost::context::detail::transfer_t from) {
+    auto &self = *static_cast<Fiber *>(from.data);
+    self.caller = from.fctx;
+    self.body(self.argument);
+    for (;;) self.leave();
+  }
+
+  Context own = nullptr, caller = nullptr;
+  Body body = nullptr;
+  void *argument = nullptr;
+};
+
+/// Equal stacks in one mapping, of which only touched pages take memory. Neighbours are offset by a few cache lines,
+/// so that the hot ends of thousands of stacks do not fall into the same cache sets.
+class Stacks {
+public:
+  static constexpr std::size_t kBytes = 32 * 1024;
+  static constexpr std::size_t kStride = kBytes + 192;
+  static constexpr std::uint64_t kCanary = 0x5afe57ac6b0770e5;
+
+  Stacks() = default;
+  Stacks(const Stacks &) = delete;
+  Stacks &operator=(const Stacks &) = delete;
+  ~Stacks() {
+    if (memory) munmap(memory, bytes);
+  }
+
+  void reserve(std::size_t count) {
+    bytes = count * kStride + kStride; // one more below the first, for its overflow
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    memory = static_cast<char *>(p);
+  }
+  char *operator[](std::size_t i) const { return memory + (i + 1) * kStride; }
+
+  /// A word at the far end that an overflow would destroy first. Guard pages would need two mappings a stack, more
+  /// than Linux allows for the largest teams.
+  static std::uint64_t &canary(char *stack) { return *reinterpret_cast<std::uint64_t *>(stack); }
+
+private:
+  char *memory = nullptr;
+  std::size_t bytes = 0;
+};
+
+} // namespace coll::emu

@@ -1,0 +1,113 @@
+// What runs: threads in CTAs in ranks, and the sets from which the schedule picks.
+#pragma once
+
+#include "emulator/Emulator.h"
+#include "emulator/Fiber.h"
+#include "emulator/Memory.h"
+#include "emulator/Random.h"
+#include "coll/emulated.h"
+
+#include <array>
+
+namespace coll::emu {
+
+/// The versions that a thread has read last, so that it never sees a location go back in time. What is pushed out
+/// raises the thread's floor instead, which only makes its later loads fresher. Locations are byte offsets in the
+/// emulated memory, not addresses, which differ from run to run.
+class RecentReads {
+public:
+  std::uint32_t newest(std::uint64_t location) const {
+    const auto &e = entries[slot(location)];
+    return e.location == location ? e.time : 0;
+  }
+  /// Returns what the floor must be at least from now on.
+  std::uint32_t note(std::uint64_t location, std::uint32_t time) {
+    auto &e = entries[slot(location)];
+    const bool same = e.location == location;
+    const std::uint32_t pushedOut = same ? 0 : e.time;
+    e = {location, same && e.time > time ? e.time : time};
+    return pushedOut;
+  }
+
+private:
+  struct Entry {
+    std::uint64_t location = 0;
+    std::uint32_t time = 0;
+  };
+  static unsigned slot(std::uint64_t location) { return (location / 16 ^ location / 4096) % 16; }
+  std::array<Entry, 16> entries;
+};
+
+struct Thread {
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, Draining, Done };
+
+  Fiber fiber;
+  emulated::Coordinates at;
+  Cta *cta = nullptr;
+  State state = Ready;
+  bool sawMate = false;         ///< has read a store of a CTA mate that was yet to take effect
+  std::uint32_t pending = 0;    ///< own stores yet to take effect
+  std::uint32_t phase = 0;      ///< CTA barriers passed
+  std::uint32_t floor = 0;      ///< stores that took effect up to here are visible to every load
+  std::uint32_t newestRead = 0; ///< the latest version read so far; a fence makes it the floor
+  std::uint32_t lookedAt = 0;   ///< the oldest state of memory seen by a load since the last spinHint
+  std::uint64_t polled = 0;     ///< the address waited for while Polling
+  Thread *nextWaiter = nullptr;
+  RecentReads recent;
+};
+
+struct Cta {
+  int rank = 0;
+  int index = 0;  ///< in its grid
+  int number = 0; ///< among all of the machine
+  int priority = 0;
+  unsigned done = 0;
+  std::vector<Thread> threads;
+  std::vector<Thread *> ready, atBarrier, draining;
+  std::vector<Pending *> queue; ///< in no order; the lines keep the order of issue
+  std::vector<std::uint32_t> pendingByPhase;
+  std::uint32_t oldestPhase = 0; ///< no store of an earlier phase is pending
+
+  void begin(unsigned threadCount);
+  void enqueued(std::uint32_t phase);
+  void tookEffect(std::uint32_t phase);
+};
+
+/// CTAs by number: O(1) insertion, removal and choice.
+class CtaSet {
+public:
+  void resize(std::size_t count) { position.assign(count, -1); }
+  bool empty() const { return items.empty(); }
+  std::size_t size() const { return items.size(); }
+  Cta *operator[](std::size_t i) const { return items[i]; }
+  void insert(Cta *cta);
+  void erase(Cta *cta);
+
+private:
+  std::vector<Cta *> items;
+  std::vector<int> position;
+};
+
+/// A launch as queued: everything resolved.
+struct QueuedLaunch {
+  std::shared_ptr<const KernelModule> kernel;
+  std::string entry;
+  void (*call)(const void *parameter);
+  unsigned grid, block;
+  std::vector<std::uint64_t> parameter;
+};
+
+/// A rank and its stream.
+struct Rank {
+  std::vector<QueuedLaunch> launches;
+  int current = -1;
+  unsigned live = 0;         ///< threads of the current launch that have not ended
+  std::uint64_t pending = 0; ///< stores of the current launch that have yet to take effect
+  std::vector<Cta> ctas;     ///< as many as the largest grid has
+  std::size_t firstStack = 0;
+  std::uint64_t region = 0, status = 0; ///< addresses
+
+  bool finished() const { return current >= int(launches.size()); }
+};
+
+} // namespace coll::emu

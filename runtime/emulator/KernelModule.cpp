@@ -1,0 +1,203 @@
+// Kernel text to loaded library: the system's compiler on the text, the device headers and one trampoline per entry.
+#include "emulator/KernelModule.h"
+
+#include "embed/Embedded.h"
+#include "emulator/Engine.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <mutex>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace coll::emu;
+
+namespace coll::embedded {
+std::span<const EmbeddedFile> emulatorDeviceHeaders();
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own under the system's temporary folder, removed with what is in it.
+class TemporaryFolder {
+public:
+  TemporaryFolder() {
+    std::error_code error;
+    std::string name = (fs::temp_directory_path(error) / "coll-emulator-XXXXXX").string();
+    if (mkdtemp(name.data())) path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+  fs::path path; ///< empty if none could be made
+};
+
+bool writeFile(const fs::path &path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  return bool(file.flush());
+}
+
+std::string readFile(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Runs a program with all its output going to `output`. Its exit status, or -1 if it could not be started.
+int runProgram(const std::vector<std::string> &words, const fs::path &output) {
+  std::vector<char *> arguments;
+  for (const auto &word : words) arguments.push_back(const_cast<char *>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  if (failed || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
+}
+
+bool isOnPath(const std::string &program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
+  std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+/// What the emulator adds to the text: how it calls each entry point, and where it leaves the table.
+std::string withTrampolines(const std::string &cuda, std::span<const std::string> entries) {
+  const std::string visible = "extern \"C\" __attribute__((visibility(\"default\"))) ";
+  std::string text = cuda + "\n// Added by the emulator.\n" + visible +
+                     "void coll_bind(const coll::emulated::Table *t) { coll::emulated::table = t; }\n";
+  for (const auto &entry : entries) {
+    text += visible + "void coll_call_" + entry + "(const void *p) { coll::emulated::call(" + entry + ", p); }\n";
+    text += visible + "unsigned long long coll_bytes_" + entry + "() { return coll::emulated::parameterBytes(" +
+            entry + "); }\n";
+  }
+  return text;
+}
+
+// -O1: with -O0 the kernel runs several times slower, -O2 takes longer to compile than it saves. No contraction, no
+// fast math: results are compared bit by bit with the GPU's.
+const std::vector<std::string> kFlags = {
+    "-x",         "c++",           "-std=c++17",         "-O1",           "-w",
+    "-fPIC",      "-shared",       "-fvisibility=hidden", "-nostdinc",    "-nostdinc++",
+    "-fno-rtti",  "-fno-exceptions", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing",
+    "-fno-stack-protector"};
+
+bool build(const fs::path &folder, const std::string &text, CompileError &error) {
+  const std::vector<std::string> compiler = hostCompiler();
+  if (compiler.empty()) {
+    error = {true, "running a kernel on the CPU needs a C++ compiler, and none was found: set CXX or install one as "
+                   "c++, g++ or clang++"};
+    return false;
+  }
+  bool written = !folder.empty() && fs::create_directories(folder / "coll") && writeFile(folder / "kernel.cu", text);
+  for (const auto &header : coll::embedded::emulatorDeviceHeaders())
+    written = written && writeFile(folder / header.name, header.text);
+  if (!written) {
+    error = {false, "cannot write the kernel's source to a temporary folder"};
+    return false;
+  }
+  std::vector<std::string> words = compiler;
+  words.insert(words.end(), kFlags.begin(), kFlags.end());
+  words.insert(words.end(), {"-I", folder.string(), (folder / "kernel.cu").string(), "-o", (folder / "kernel.so").string()});
+  const int status = runProgram(words, folder / "output");
+  if (status == 0) return true;
+  if (status < 0) error = {true, "the C++ compiler `" + compiler[0] + "` could not be started"};
+  else error = {false, "`" + compiler[0] + "` refused the kernel:\n" + readFile(folder / "output")};
+  return false;
+}
+
+/// Modules by the text they were made of. Keeps the last few alive, so that running one kernel again and again does
+/// not compile it each time.
+struct Cache {
+  static constexpr std::size_t kKept = 16;
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<const KernelModule>> byText;
+  std::list<std::shared_ptr<const KernelModule>> recent;
+
+  std::shared_ptr<const KernelModule> find(const std::string &text) {
+    std::lock_guard lock(mutex);
+    const auto it = byText.find(text);
+    return it == byText.end() ? nullptr : it->second.lock();
+  }
+  void keep(const std::string &text, const std::shared_ptr<const KernelModule> &module) {
+    std::lock_guard lock(mutex);
+    std::erase_if(byText, [](const auto &entry) { return entry.second.expired(); });
+    byText[text] = module;
+    recent.push_front(module);
+    if (recent.size() > kKept) recent.pop_back();
+  }
+};
+
+Cache &cache() {
+  static Cache cache;
+  return cache;
+}
+
+} // namespace
+
+std::vector<std::string> coll::emu::hostCompiler() {
+  if (const char *chosen = std::getenv("CXX"); chosen && *chosen) {
+    std::istringstream stream(chosen); // may be a launcher and a compiler: "ccache g++"
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    if (!words.empty() && isOnPath(words[0])) return words;
+  }
+  for (const char *name : {"c++", "g++", "clang++"})
+    if (isOnPath(name)) return {name};
+  return {};
+}
+
+std::shared_ptr<const KernelModule> KernelModule::compile(const std::string &cuda,
+                                                          std::span<const std::string> entries, CompileError &error) {
+  const std::string text = withTrampolines(cuda, entries);
+  if (auto known = cache().find(text)) return known;
+  const auto begin = std::chrono::steady_clock::now();
+
+  TemporaryFolder folder;
+  if (!build(folder.path, text, error)) return nullptr;
+  std::shared_ptr<KernelModule> module(new KernelModule);
+  module->library = dlopen((folder.path / "kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!module->library) {
+    error = {false, std::string("cannot load the compiled kernel: ") + dlerror()};
+    return nullptr;
+  }
+  reinterpret_cast<void (*)(const emulated::Table *)>(dlsym(module->library, "coll_bind"))(&table);
+  for (const auto &entry : entries) {
+    Entry &made = module->entries[entry];
+    made.call = reinterpret_cast<void (*)(const void *)>(dlsym(module->library, ("coll_call_" + entry).c_str()));
+    made.parameterBytes =
+        reinterpret_cast<unsigned long long (*)()>(dlsym(module->library, ("coll_bytes_" + entry).c_str()))();
+  }
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+  module->milliseconds = spent.count();
+  cache().keep(text, module);
+  return module;
+}
+
+KernelModule::~KernelModule() {
+  if (library) dlclose(library);
+}
+
+const KernelModule::Entry *KernelModule::find(const std::string &entry) const {
+  const auto it = entries.find(entry);
+  return it == entries.end() ? nullptr : &it->second;
+}

@@ -1,0 +1,77 @@
+// Address space and pages of the emulated memory.
+#include "emulator/Memory.h"
+
+#include <algorithm>
+#include <cassert>
+#include <new>
+#include <sys/mman.h>
+
+using namespace coll::emu;
+
+Memory::Memory() {
+  // Never readable, so a plain dereference in a kernel is a signal and not a silent success.
+  for (std::uint64_t size = 1ull << 40; size >= 1ull << 32; size >>= 2) {
+    void *p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    base = reinterpret_cast<std::uint64_t>(p), reservedBytes = size;
+    return;
+  }
+  throw std::bad_alloc();
+}
+
+Memory::~Memory() { munmap(reinterpret_cast<void *>(base), reservedBytes); }
+
+Segment &Memory::allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment) {
+  assert(misalignment < 256);
+  auto segment = std::make_unique<Segment>();
+  segment->label = std::move(label);
+  segment->rank = rank, segment->region = region, segment->bytes = bytes;
+  segment->address = base + granules.size() * kGranule + kRedZone + misalignment;
+  segment->pages.resize((misalignment + bytes + Segment::kPageBytes - 1) / Segment::kPageBytes);
+  const std::uint64_t end = kRedZone + misalignment + bytes + kRedZone;
+  granules.insert(granules.end(), (end + kGranule - 1) / kGranule, segment.get());
+  if (granules.size() * kGranule > reservedBytes) throw std::bad_alloc();
+  segments.push_back(std::move(segment));
+  return *segments.back();
+}
+
+std::unique_ptr<Segment::Page> Memory::freshPage(const Segment &segment, std::uint64_t page) const {
+  auto fresh = std::make_unique<Segment::Page>(); // zeros
+  const auto fill = [&](std::uint64_t at, bool everyOther) {
+    auto &line = fresh->line[at % Segment::kPageBytes / 16];
+    const std::uint32_t words[4] = {kPoison, everyOther ? 0 : kPoison, kPoison, everyOther ? 0 : kPoison};
+    std::memcpy(line.value, words, 16), std::memcpy(line.before, words, 16);
+  };
+  const std::uint64_t begin = page * Segment::kPageBytes, end = begin + Segment::kPageBytes;
+  if (!segment.region)
+    for (std::uint64_t at = begin; at < end; at += 16) fill(at, false);
+  else
+    for (const auto &range : poison)
+      for (std::uint64_t at = std::max(begin, range.begin); at < std::min(end, range.end); at += 16)
+        fill(at, range.dataWordsOnly);
+  for (auto &line : fresh->line) line.writer = -1;
+  return fresh;
+}
+
+void Memory::write(std::uint64_t address, const void *bytes, std::uint64_t count) {
+  const auto *from = static_cast<const char *>(bytes);
+  while (count > 0) {
+    Segment *segment = near(address);
+    assert(segment && address >= segment->address && address + count <= segment->address + segment->bytes);
+    auto &to = line(*segment, address);
+    const std::uint64_t offset = address % 16, part = std::min<std::uint64_t>(count, 16 - offset);
+    std::memcpy(to.value + offset, from, part), std::memcpy(to.before + offset, from, part);
+    address += part, from += part, count -= part;
+  }
+}
+
+void Memory::read(std::uint64_t address, void *bytes, std::uint64_t count) {
+  auto *to = static_cast<char *>(bytes);
+  while (count > 0) {
+    Segment *segment = near(address);
+    assert(segment && address >= segment->address && address + count <= segment->address + segment->bytes);
+    const std::uint64_t offset = address % 16, part = std::min<std::uint64_t>(count, 16 - offset);
+    std::memcpy(to, line(*segment, address).value + offset, part);
+    address += part, to += part, count -= part;
+  }
+}

@@ -1,0 +1,110 @@
+// The memory of all ranks: an address space that cannot be dereferenced, and behind it the values with their history.
+// Knows nothing of threads' order; Engine decides what takes effect when and which version a load may see.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace coll::emu {
+
+struct Cta;
+struct Thread;
+
+/// A store, or a part of one, that has been issued and is yet to take effect. Lies within one line.
+struct Pending {
+  Thread *thread;
+  Cta *cta;
+  struct Line *line;
+  Pending *next;       ///< the one issued after it to the same line
+  std::uint32_t index; ///< in the queue of its CTA
+  std::uint32_t phase; ///< how many CTA barriers its thread had passed
+  std::uint8_t offset, size;
+  bool add; ///< adds its 4 bytes instead of replacing
+  std::uint8_t bytes[16];
+
+  bool overlaps(unsigned first, unsigned bytesCount) const {
+    return offset < first + bytesCount && first < unsigned(offset) + size;
+  }
+};
+
+/// 16 bytes: per word the value, the one before it, and the times at which they took effect (0: from the beginning).
+struct alignas(16) Line {
+  std::uint8_t value[16], before[16];
+  std::uint32_t time[4], timeBefore[4];
+  std::uint32_t newest;  ///< the latest of `time`
+  int writer;            ///< number of the CTA whose store took effect last; -1 for the host
+  Pending *pending;      ///< in the order of issue
+  Thread *waiters;       ///< parked until something takes effect here
+};
+
+/// A buffer or a scratch region. The rest of its granules is red zone.
+struct Segment {
+  static constexpr std::uint64_t kPageBytes = 1024;
+  struct Page {
+    Line line[kPageBytes / 16];
+  };
+
+  std::string label;
+  int rank;
+  bool region;
+  std::uint64_t address, bytes;
+  std::vector<std::unique_ptr<Page>> pages; ///< null until touched
+};
+
+/// Bytes of every region that a fresh one has poison in, so that a read too early shows. All others are zero, which is
+/// how the runtime leaves them.
+struct PoisonRange {
+  std::uint64_t begin, end;
+  bool dataWordsOnly; ///< every other word of 4 bytes: those between carry flags and stay zero
+};
+
+class Memory {
+public:
+  static constexpr std::uint32_t kPoison = 0x7fa77fa7;
+
+  Memory();
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  Segment &allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment);
+  void setRegionPoison(std::vector<PoisonRange> ranges) { poison = std::move(ranges); }
+
+  /// The segment that owns this address or whose red zone it is in; null if nothing lies near.
+  Segment *near(std::uint64_t address) const {
+    const std::uint64_t granule = (address - base) / kGranule;
+    return address >= base && granule < granules.size() ? granules[granule] : nullptr;
+  }
+  /// The same for the same allocations in every run, unlike addresses.
+  std::uint64_t location(std::uint64_t address) const { return address - base; }
+
+  /// The line of a byte that lies inside `segment`.
+  Line &line(Segment &segment, std::uint64_t address) {
+    const std::uint64_t at = address - lineBase(segment), page = at / Segment::kPageBytes;
+    auto &slot = segment.pages[page];
+    if (!slot) slot = freshPage(segment, page);
+    return slot->line[at % Segment::kPageBytes / 16];
+  }
+
+  /// Host access: changes the initial value, or reads the latest.
+  void write(std::uint64_t address, const void *bytes, std::uint64_t count);
+  void read(std::uint64_t address, void *bytes, std::uint64_t count);
+
+private:
+  // Large enough that segments share none, so that finding the segment of an address is one look into a table.
+  static constexpr std::uint64_t kGranule = 1 << 20;
+  static constexpr std::uint64_t kRedZone = 64 << 10;
+
+  static std::uint64_t lineBase(const Segment &segment) { return segment.address / 256 * 256; }
+  std::unique_ptr<Segment::Page> freshPage(const Segment &segment, std::uint64_t page) const;
+
+  std::uint64_t base = 0, reservedBytes = 0;
+  std::vector<Segment *> granules;
+  std::vector<std::unique_ptr<Segment>> segments;
+  std::vector<PoisonRange> poison;
+};
+
+} // namespace coll::emu

@@ -1,0 +1,143 @@
+// What a failed run says: addresses and threads in the words of the manifest.
+#include "emulator/Engine.h"
+
+#include "emulator/Region.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+using namespace coll::emu;
+
+namespace region = coll::region;
+
+template <class... Args>
+static std::string format(const char *text, Args... args) {
+  char buffer[512];
+  std::snprintf(buffer, sizeof buffer, text, args...);
+  return buffer;
+}
+
+static unsigned long long wide(std::uint64_t v) { return v; }
+
+std::vector<PoisonRange> coll::emu::poisonOf(const Manifest &manifest) {
+  std::vector<PoisonRange> ranges;
+  for (const auto &box : manifest.mailboxes) {
+    // Other modes agree with the runtime on what a fresh slot holds; these two say nothing of it.
+    if (box.sync != "ll" && box.sync != "barrier" && box.sync != "flag") continue;
+    const std::uint64_t end = box.offset + box.copies * box.slots * box.lines * box.lineBytes;
+    ranges.push_back({box.offset / 16 * 16, end, box.sync == "ll"});
+  }
+  return ranges;
+}
+
+std::string Engine::describeInRegion(std::uint64_t offset) const {
+  const std::uint64_t n = ranks.size();
+  if (offset < region::kWrapCounters) return format("epoch word %llu", wide(offset / 4));
+  if (offset < region::kBarrierWords) return format("wrap counter %llu", wide((offset - region::kWrapCounters) / 4));
+  if (offset < region::headerBytes(n, manifest.barriers)) {
+    const std::uint64_t word = (offset - region::kBarrierWords) / 4;
+    return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
+                  wide(word / n / kMaxCtas));
+  }
+  for (const auto &box : manifest.mailboxes) {
+    const std::uint64_t bytes = box.copies * box.slots * box.lines * box.lineBytes;
+    if (offset < box.offset || offset >= box.offset + bytes) continue;
+    const std::uint64_t line = (offset - box.offset) / box.lineBytes;
+    return format("mailbox `%s` copy %llu slot %llu line %llu", box.name.c_str(), wide(line / box.lines / box.slots),
+                  wide(line / box.lines % box.slots), wide(line % box.lines));
+  }
+  return format("no mailbox, region + 0x%llx", wide(offset));
+}
+
+std::string Engine::describe(std::uint64_t address) const {
+  const Segment *segment = memory.near(address);
+  if (!segment) return format("address 0x%llx, which is in no buffer", wide(address));
+  const auto offset = std::int64_t(address - segment->address);
+  const bool inside = offset >= 0 && std::uint64_t(offset) < segment->bytes;
+  if (segment->region && inside) return format("rank %d's ", segment->rank) + describeInRegion(offset);
+  const std::string whose = segment->region ? "the scratch region" : "`" + segment->label + "`";
+  return format("%s of rank %d at byte %lld (it has %llu bytes)", whose.c_str(), segment->rank, (long long)offset,
+                wide(segment->bytes));
+}
+
+std::string Engine::describeThread(const Thread &thread) const {
+  const Cta &cta = *thread.cta;
+  const Rank &rank = ranks[cta.rank];
+  return format("rank %d, launch %d (%s), CTA %d, thread %u", cta.rank, rank.current,
+                rank.launches[rank.current].entry.c_str(), cta.index, thread.at.thread.x);
+}
+
+std::string Engine::describeFault(std::uint64_t address, unsigned bytes, const char *verb) const {
+  std::string text;
+  if (bytes == 0)
+    text = format("%s, which no primitive of the device headers makes: ", verb) + describe(address);
+  else if (address % bytes != 0)
+    text = format("misaligned %s of %u bytes: ", verb, bytes) + describe(address);
+  else
+    text = format("%s of %u bytes outside: ", verb, bytes) + describe(address);
+  return text + "\n  by " + describeThread(*running) + "\n";
+}
+
+/// One line for each kind of wait of each CTA, with one of its threads as the example.
+std::string Engine::describeWaits() {
+  struct Group {
+    unsigned threads = 0;
+    std::string example;
+  };
+  constexpr std::size_t kLines = 24;
+  std::map<std::tuple<int, int, int>, Group> groups;
+  for (const Cta *cta : all) {
+    if (ranks[cta->rank].finished() || cta->index >= int(ranks[cta->rank].launches[ranks[cta->rank].current].grid))
+      continue;
+    for (const Thread &thread : cta->threads) {
+      if (thread.state == Thread::Done) continue;
+      auto &group = groups[{cta->rank, cta->index, thread.state}];
+      if (group.threads++ > 0) continue;
+      group.example = describeThread(thread);
+      if (thread.state == Thread::AtBarrier) {
+        group.example += ": waits at a CTA barrier";
+      } else if (thread.state == Thread::Polling) {
+        Segment *segment = memory.near(thread.polled);
+        std::uint32_t words[4];
+        std::memcpy(words, memory.line(*segment, thread.polled).value, 16);
+        group.example += ": waits for " + describe(thread.polled);
+        group.example += format(", whose 16 bytes hold %08x %08x %08x %08x", words[0], words[1], words[2], words[3]);
+      } else {
+        group.example += ": can run";
+      }
+    }
+  }
+  std::string text;
+  std::size_t lines = 0;
+  for (const auto &[key, group] : groups) {
+    if (lines++ == kLines) {
+      text += format("  and %zu more groups of threads\n", groups.size() - kLines);
+      break;
+    }
+    text += "  " + group.example;
+    if (group.threads > 1) text += format(" (and %u more threads of the CTA)", group.threads - 1);
+    text += "\n";
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    if (ranks[r].finished()) text += format("  rank %zu has finished all its launches\n", r);
+  return text;
+}
+
+std::string Engine::describeAbort() {
+  std::string text;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Status word;
+    memory.read(ranks[r].status, &word, sizeof word);
+    if (word.abort == 0) continue;
+    const unsigned rank = word.where & 0xffff, box = word.where >> 16 & 0xffff, slot = word.where >> 32 & 0xffff;
+    const unsigned cta = word.where >> 48, wanted = std::uint32_t(word.epochs), seen = word.epochs >> 32;
+    const std::string what = box == kBarrier ? "a barrier"
+                             : box == kWrap  ? "the meeting at the wrap of the epoch"
+                             : box < manifest.mailboxes.size() ? "mailbox `" + manifest.mailboxes[box].name + "`"
+                                                               : format("mailbox %u", box);
+    text += format("rank %u, CTA %u gave up waiting for %s, slot %u: epoch %u wanted, %u found\n", rank, cta,
+                   what.c_str(), slot, wanted, seen);
+  }
+  return text;
+}

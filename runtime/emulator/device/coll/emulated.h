@@ -1,0 +1,32 @@
+// The boundary between a kernel compiled for the CPU and the emulator that runs it: plain types and one table of
+// functions. Included by both sides, so it includes nothing. The kernel's side is ptx.h beside this file.
+#pragma once
+
+namespace coll::emulated {
+
+struct Index {
+  unsigned x, y, z;
+};
+
+/// Where a thread is: what CUDA calls threadIdx, blockIdx, blockDim and gridDim.
+struct Coordinates {
+  Index thread, block, blockDim, gridDim;
+};
+
+/// The strength of an access. Acquire is for loads, Release for stores; both are of system scope.
+enum class Order { Weak, Relaxed, Acquire, Release };
+
+/// What the emulator does for the thread that is running. Every function may let other threads run first.
+/// Vector accesses are `elements` scalars of `elementBytes` each, at consecutive addresses.
+struct Table {
+  const Coordinates *(*coordinates)();
+  void (*load)(const void *address, void *value, unsigned elementBytes, unsigned elements, Order order);
+  void (*store)(void *address, const void *value, unsigned elementBytes, unsigned elements, Order order);
+  void (*add4)(void *address, unsigned value, Order order); ///< atomic at the moment it takes effect
+  void (*fence)();
+  void (*ctaSync)();
+  void (*spinHint)(const void *address);
+  unsigned long long (*nanoseconds)(); ///< a virtual clock that moves with the steps of the run
+};
+
+} // namespace coll::emulated

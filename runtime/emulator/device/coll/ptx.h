@@ -1,0 +1,119 @@
+// The emulator's implementation of the names of runtime/device/coll/ptx.h, which states their contracts. Takes the
+// place of that file when a generated kernel is compiled for the CPU; everything else of the device headers is used
+// as it is. Also supplies the words of CUDA that plain C++ lacks.
+#pragma once
+
+#include "coll/emulated.h"
+#include "coll/types.h"
+
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __global__ __attribute__((visibility("default")))
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+#define threadIdx (coll::emulated::table->coordinates()->thread)
+#define blockIdx (coll::emulated::table->coordinates()->block)
+#define blockDim (coll::emulated::table->coordinates()->blockDim)
+#define gridDim (coll::emulated::table->coordinates()->gridDim)
+
+namespace coll::emulated {
+
+/// Set once, by the function that the emulator appends to the source (see runtime/emulator/KernelModule.cpp).
+inline const Table *table;
+
+template <class T>
+inline T load(const void *address, Order order, unsigned elements = 1) {
+  T v;
+  table->load(address, &v, sizeof(T) / elements, elements, order);
+  return v;
+}
+template <class T>
+inline void store(void *address, T v, Order order, unsigned elements = 1) {
+  table->store(address, &v, sizeof(T) / elements, elements, order);
+}
+
+/// Runs an entry point on a copy of its one parameter, which lies at `parameter`.
+template <class Parameter>
+inline void call(void (*kernel)(Parameter), const void *parameter) {
+  kernel(*static_cast<const Parameter *>(parameter));
+}
+template <class Parameter>
+constexpr unsigned long long parameterBytes(void (*)(Parameter)) {
+  return sizeof(Parameter);
+}
+
+/// The one NaN that the GPU's f32 arithmetic returns.
+inline float canonical(float v) { return v == v ? v : __builtin_bit_cast(float, 0x7fffffffu); }
+
+} // namespace coll::emulated
+
+namespace coll::ptx {
+
+using emulated::Order;
+
+inline u8 load1(const void *address) { return emulated::load<u8>(address, Order::Weak); }
+inline u16 load2(const void *address) { return emulated::load<u16>(address, Order::Weak); }
+inline u32 load4(const void *address) { return emulated::load<u32>(address, Order::Weak); }
+inline u64 load8(const void *address) { return emulated::load<u64>(address, Order::Weak); }
+inline Words2 load16(const void *address) { return emulated::load<Words2>(address, Order::Weak, 2); }
+inline void store1(void *address, u8 v) { emulated::store(address, v, Order::Weak); }
+inline void store2(void *address, u16 v) { emulated::store(address, v, Order::Weak); }
+inline void store4(void *address, u32 v) { emulated::store(address, v, Order::Weak); }
+inline void store8(void *address, u64 v) { emulated::store(address, v, Order::Weak); }
+inline void store16(void *address, Words2 v) { emulated::store(address, v, Order::Weak, 2); }
+
+inline Words2 loadRelaxed16(const void *address) { return emulated::load<Words2>(address, Order::Relaxed, 2); }
+inline void storeRelaxed16(void *address, Words2 v) { emulated::store(address, v, Order::Relaxed, 2); }
+
+inline u32 loadRelaxed4(const void *address) { return emulated::load<u32>(address, Order::Relaxed); }
+inline u32 loadAcquire4(const void *address) { return emulated::load<u32>(address, Order::Acquire); }
+inline void storeRelaxed4(void *address, u32 v) { emulated::store(address, v, Order::Relaxed); }
+inline void storeRelease4(void *address, u32 v) { emulated::store(address, v, Order::Release); }
+inline void addRelease4(void *address, u32 v) { emulated::table->add4(address, v, Order::Release); }
+
+inline void fence() { emulated::table->fence(); }
+inline void ctaSync() { emulated::table->ctaSync(); }
+
+// The emulator starts a launch only when the one before it on the same rank is complete and its stores are visible,
+// which is what the wait is for.
+inline void gridDependencyWait() {}
+inline void launchDependents() {}
+
+inline u64 nanoseconds() { return emulated::table->nanoseconds(); }
+inline void spinHint(const void *address) { emulated::table->spinHint(address); }
+
+inline float bitsToFloat(u32 bits) { return __builtin_bit_cast(float, bits); }
+inline u32 floatToBits(float v) { return __builtin_bit_cast(u32, v); }
+
+// The same bits as cvt.f32.f16, cvt.rn.f16.f32 and cvt.rn.bf16.f32.
+inline float halfToFloat(u16 bits) {
+  const u32 sign = u32(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+  if (exponent == 0x1f) return bitsToFloat(fraction ? 0x7fffffffu : sign | 0x7f800000u);
+  if (exponent == 0) { // zero or subnormal: a multiple of 2^-24, exact in f32
+    const float magnitude = float(fraction) * 0x1p-24f;
+    return bitsToFloat(sign | floatToBits(magnitude));
+  }
+  return bitsToFloat(sign | (exponent + 112) << 23 | fraction << 13);
+}
+inline u16 floatToHalf(float v) {
+  if (v != v) return 0x7fff;
+  const u32 bits = floatToBits(v), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude >= 0x477ff000) return u16(sign | 0x7c00); // from halfway past the largest half on: infinity
+  if (magnitude < 0x38800000) {
+    // Subnormal in half: adding 0.5 makes the f32 addition itself round to a multiple of 2^-24, to nearest even.
+    return u16(sign | (floatToBits(bitsToFloat(magnitude) + 0.5f) - 0x3f000000));
+  }
+  return u16(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
+}
+inline u16 floatToBfloat(float v) {
+  const u32 bits = floatToBits(v);
+  return v != v ? u16(0x7fff) : u16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline float add(float a, float b) { return emulated::canonical(a + b); }
+inline float multiply(float a, float b) { return emulated::canonical(a * b); }
+
+} // namespace coll::ptx

@@ -1,0 +1,52 @@
+// One-shot all-reduce, sync ll. With COPIES 1 it is wrong: a fast rank overwrites lines that a slow one has yet to read.
+// TORN_LINES sends a line as four separate words, as st.v4.b32 may.
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = RANKS;
+using T = TYPE;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x;
+  T *y;
+  coll::u64 M;
+};
+
+constexpr coll::u64 kOffset = coll::region::headerBytes(N, 0);
+using Box = coll::ll::Mailbox<T, N, 0, kOffset, N, LINES, COPIES>;
+using Packet = Box::P;
+
+__device__ inline void send(coll::Launch<N> &launch, int hop, coll::u64 i, const Packet &x) {
+#ifdef TORN_LINES
+  const coll::u32 epoch = launch.epoch();
+  char *line = launch.team.peer[hop] + Box::at(epoch, launch.me(), i);
+  coll::ptx::storeRelaxed4(line, x.word[0]);
+  coll::ptx::storeRelaxed4(line + 4, epoch);
+  coll::ptx::storeRelaxed4(line + 8, x.word[1]);
+  coll::ptx::storeRelaxed4(line + 12, epoch);
+#else
+  Box::send(launch, hop, launch.me(), i, x);
+#endif
+}
+
+template <class Shape>
+__device__ void oneshot(const Args &a) {
+  coll::Launch<N> launch(a.team);
+  Shape::forEach(Packet::count(a.M), [&](auto i) {
+    const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
+#pragma unroll
+    for (int hop = 1; hop < N; ++hop) send(launch, hop, i, x);
+    const auto y = coll::reduceSlots<Op, T, Box>(launch, i, x);
+    coll::store<Shape>(a.y, i, a.M, y);
+  });
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512) allreduce_one(const __grid_constant__ Args a) { oneshot<coll::OnePacket>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce_whole(const __grid_constant__ Args a) { oneshot<coll::WholePackets>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce_any(const __grid_constant__ Args a) { oneshot<coll::AnyPackets>(a); }

@@ -1,0 +1,49 @@
+// Epochs: grids that change from launch to launch, and the wrap of 32 bits.
+#include "emulator_fixture.h"
+
+using namespace coll::emu;
+using namespace coll::emu::test;
+
+namespace {
+
+std::vector<Step> changingGrids() {
+  std::vector<Step> steps;
+  for (int i = 0; i < 8; ++i) {
+    const unsigned grids[] = {2, 3, 1, 4, 2, 1, 3, 2}, blocks[] = {32, 64, 32, 16, 64, 96, 32, 64};
+    steps.push_back({std::uint64_t(100 + 9 * i), grids[i], blocks[i]});
+  }
+  return steps;
+}
+
+AllReduce job(const std::string &file, const std::string &sync, std::uint32_t epoch) {
+  AllReduce job;
+  job.file = file;
+  job.sync = sync;
+  job.ranks = 3;
+  job.lines = 96;
+  job.epoch = epoch;
+  job.steps = changingGrids();
+  return job;
+}
+
+} // namespace
+
+TEST(EmulatorEpoch, GridsMayChange) {
+  expectGood(job("oneshot_ll.cu", "ll", 0), 40);
+  expectGood(job("oneshot_barrier.cu", "barrier", 0), 40);
+}
+
+TEST(EmulatorEpoch, Wraps) {
+  expectGood(job("oneshot_ll.cu", "ll", 0xfffffffc), 40);
+  expectGood(job("oneshot_barrier.cu", "barrier", 0xfffffffc), 40);
+}
+
+// The words of a CTA that no launch has had for 2^31 launches are far behind, not ahead.
+TEST(EmulatorEpoch, BarrierHoldsAfterALongTime) { expectGood(job("oneshot_barrier.cu", "barrier", 0x80000010), 40); }
+
+// Control: a wrap that leaves lines of epoch 1 in place would be seen, so start just after one without clearing.
+TEST(EmulatorEpoch, ThreadsWithoutPacketsDoNotMoveTheEpoch) {
+  AllReduce few = job("oneshot_ll.cu", "ll", 0);
+  few.steps.assign(4, {5, 1, 32, "allreduce_any"});
+  expectGood(few, 40);
+}
