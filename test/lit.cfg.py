@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import lit.formats
 
@@ -24,6 +25,8 @@ golden = "tee %s.golden > %t.golden" if config.update_golden else "diff -u %s.go
 config.substitutions.append(("%golden", golden))
 config.substitutions.append(("%coll", config.coll))
 config.substitutions.append(("%source-root", config.source_root))
+config.substitutions.append(("%cxx", config.cxx))
+config.substitutions.append(("%python", sys.executable))
 
 
 # The tool itself says what it finds here, so a test is left out exactly where the tool would lack what it needs.
@@ -31,6 +34,8 @@ info = json.loads(subprocess.run([config.coll, "info", "--json"], capture_output
 config.nvrtc_archs = info["nvrtc"]["archs"] if info["nvrtc"] else []
 if info["nvrtc"]:
     config.available_features.add("nvrtc")
+    if 70 not in config.nvrtc_archs:
+        config.available_features.add("nvrtc-without-sm_70")
 if info["nccl"]:
     config.available_features.add("nccl")
 if info["cxx"]:
