@@ -52,10 +52,11 @@ Index Index::make(Kind kind, Index a, Index b) {
   switch (kind) {
   case Kind::Add:
     if (a.isConstant(0)) return b;
-    [[fallthrough]];
-  case Kind::Sub:
     if (b.isConstant(0)) return a;
-    if (kind == Kind::Sub && a == b) return constant(0);
+    break;
+  case Kind::Sub:
+    if (a == b) return constant(0);
+    if (b.kind() == Kind::Constant) return add(a, constant(-b.value())); // one form, so that equal places compare equal
     break;
   case Kind::Mul:
     if (a.isConstant(0) || b.isConstant(1)) return a;

@@ -3,6 +3,7 @@
 
 #include "coll/Manifest.h"
 #include "ir/Ops.h"
+#include "support/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -53,7 +54,8 @@ struct Ensures {
 struct Program {
   std::string member, collective, algorithm, mode;
   std::string sourceFile;
-  const std::string *source = nullptr; ///< text of the file, for line numbers and comments
+  const Sources *sources = nullptr;    ///< the texts that `where` offsets lie in
+  const std::string *source = nullptr; ///< the user's text, whose offsets start at 0
   int ranks = 0;
   DType dtype = DType::F32;
   std::optional<ReduceOp> op;
@@ -71,7 +73,7 @@ struct Program {
 
   unsigned barriers = 0;
   std::uint64_t regionBytes = 0;
-  std::string proof; ///< set by the checker
+  std::string proof, strength; ///< what the checker says, and what its proof rests on
 
   ValueId addValue(std::string name, Length length);
 

@@ -79,7 +79,11 @@ private:
   std::unique_ptr<State> state;
 };
 
+/// The collectives of the standard library, and the text of one's file; empty if there is none of that name.
+std::vector<std::string> standardLibrary();
+std::optional<std::string> standardLibraryText(std::string_view collective);
+
 /// The passes in order with one line on each, for --help and for --dump-after.
-std::vector<std::pair<std::string, std::string>> passes();
+std::vector<std::pair<std::string, std::string>> listPasses();
 
 } // namespace coll

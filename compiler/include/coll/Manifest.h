@@ -71,7 +71,8 @@ struct Manifest {
   unsigned maxThreads = 512;      ///< per CTA
   unsigned maxCtas = 256;
   unsigned minArch = 70;          ///< the lowest sm_XX the kernel builds for
-  std::string proof;              ///< the checker's summary; "unchecked" where it was skipped
+  std::string proof;              ///< the checker's summary; starts with "unchecked" where it was overruled
+  std::string strength;           ///< what the proof rests on
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,

@@ -1,0 +1,219 @@
+// The compiler's table of contents: text -> syntax tree -> checked program -> IR -> passes -> CUDA text.
+#include "coll/Compiler.h"
+
+#include "check/Check.h"
+#include "codegen/EmitCuda.h"
+#include "embed/Embedded.h"
+#include "ir/Build.h"
+#include "parse/Parser.h"
+#include "passes/Passes.h"
+#include "sema/Sema.h"
+
+#include <chrono>
+
+namespace coll {
+
+namespace embedded {
+std::span<const EmbeddedFile> stdlibFiles();
+}
+
+struct Program::State {
+  Sources sources;
+  std::unique_ptr<sema::Program> checked;
+  std::vector<Member> members;
+};
+
+Program::Program() : state(std::make_unique<State>()) {}
+Program::~Program() = default;
+
+namespace {
+
+constexpr std::string_view kSuffix = ".coll";
+
+/// Whether this compiler can emit a member: whether IR of its smallest instance can be built and lowered.
+bool isLowered(const sema::Member &member, const Sources &sources) {
+  if (member.dtypes.empty()) return false;
+  Diagnostics ignored; // the reasons are given when the member is asked for
+  DiagnosticEngine engine(sources, ignored);
+  const auto op = member.ops.empty() ? std::nullopt : std::optional(member.ops.front());
+  auto ir = ir::build(member, member.algorithm->minRanks, member.dtypes.front(), op, sources, engine);
+  passes::Context context{engine, ignored};
+  return ir && passes::expandSyncModes(*ir, context) && passes::formPacketLoops(*ir, context) &&
+         passes::forwardOwnSlot(*ir, context) && passes::checkEmittable(*ir, context);
+}
+
+Member describe(const sema::Member &member, const Sources &sources) {
+  Member out;
+  out.name = member.name;
+  out.algorithm = member.local;
+  out.collective = member.algorithm->collective->name;
+  out.minRanks = member.algorithm->minRanks;
+  out.maxRanks = member.algorithm->maxRanks;
+  out.dtypes = member.dtypes;
+  out.ops = member.ops;
+  out.maxBytes = member.algorithm->maxBytes;
+  out.lowered = isLowered(member, sources);
+  return out;
+}
+
+} // namespace
+
+std::unique_ptr<Program> Program::parse(std::string text, std::string fileName, Diagnostics &diagnostics) {
+  std::unique_ptr<Program> program(new Program());
+  Sources &sources = program->state->sources;
+  DiagnosticEngine engine(sources, diagnostics);
+  auto file = coll::parse(sources.add(std::move(text), std::move(fileName)), engine);
+  if (!file) return nullptr;
+  program->state->checked = sema::analyse(std::move(file), standardLibraryText, sources, engine);
+  if (!program->state->checked) return nullptr;
+  for (const sema::Member &member : program->state->checked->members)
+    program->state->members.push_back(describe(member, sources));
+  return program;
+}
+
+const std::vector<Member> &Program::members() const { return state->members; }
+
+const Member *Program::find(std::string_view name) const {
+  const sema::Member *member = state->checked->find(name);
+  return member ? &state->members[std::size_t(member - state->checked->members.data())] : nullptr;
+}
+
+std::string Program::printAst() const { return ast::print(*state->checked->files.front()); }
+
+namespace {
+
+/// The member and instance that are asked for, or an error that says what is offered.
+const sema::Member *findMember(const sema::Program &program, const Instance &instance, DiagnosticEngine &engine) {
+  const sema::Member *member = program.find(instance.member);
+  if (!member) {
+    std::string offered;
+    for (const sema::Member &m : program.members) offered += (offered.empty() ? "`" : ", `") + m.name + "`";
+    const std::string text = offered.empty() ? "this file has no algorithms" : "this file offers " + offered;
+    engine.error(DiagnosticKind::BadInstance, {0, 0}, "there is no algorithm `" + instance.member + "`").help(text);
+    return nullptr;
+  }
+  const sema::Algorithm &a = *member->algorithm;
+  if (instance.ranks < a.minRanks || instance.ranks > a.maxRanks) {
+    engine.error(DiagnosticKind::BadInstance, a.decl->name.span,
+                 "`" + member->name + "` is for " + std::to_string(a.minRanks) + " to " + std::to_string(a.maxRanks) +
+                     " ranks, not " + std::to_string(instance.ranks));
+    return nullptr;
+  }
+  const auto op = member->ops.empty() ? std::nullopt : std::optional(instance.op);
+  return sema::checkOffered(*member, instance.dtype, op, engine) ? member : nullptr;
+}
+
+struct NamedPass {
+  const char *name, *summary;
+  bool (*run)(ir::Program &, passes::Context &);
+};
+
+constexpr NamedPass kPasses[] = {
+#define COLL_PASS(Function, Name, Summary) {Name, Summary, passes::Function},
+#include "passes/Passes.def"
+};
+
+bool wanted(const std::vector<std::string> &dumpAfter, std::string_view pass) {
+  return llvm::any_of(dumpAfter, [&](const std::string &d) { return d == "all" || d == pass; });
+}
+
+std::string text(const ir::Program &program) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  ir::print(program, os);
+  return os.str();
+}
+
+/// Runs the passes up to and including `last`, or all; false after an error.
+bool lower(ir::Program &program, passes::Context &context, const std::vector<std::string> &dumpAfter, Kernel &kernel,
+           std::string_view last = {}) {
+  if (wanted(dumpAfter, "build")) kernel.dumps.emplace_back("build", text(program));
+  for (const NamedPass &pass : kPasses) {
+    if (!pass.run(program, context)) return false;
+    if (std::string broken = ir::verify(program); !broken.empty()) {
+      Diagnostic bug;
+      bug.kind = "internal";
+      bug.message = "the compiler made IR that breaks a rule in pass `" + std::string(pass.name) + "`: " + broken;
+      bug.help = "this is a defect of the compiler; please report it with the .coll file";
+      context.sink.list.push_back(std::move(bug));
+      return false;
+    }
+    if (wanted(dumpAfter, pass.name)) kernel.dumps.emplace_back(pass.name, text(program));
+    if (last == pass.name) break;
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<Kernel> Program::compile(const Instance &instance, const CompileOptions &options,
+                                       Diagnostics &diagnostics) const {
+  DiagnosticEngine engine(state->sources, diagnostics);
+  const sema::Member *member = findMember(*state->checked, instance, engine);
+  if (!member) return std::nullopt;
+  const auto op = member->ops.empty() ? std::nullopt : std::optional(instance.op);
+
+  auto program = ir::build(*member, instance.ranks, instance.dtype, op, state->sources, engine);
+  if (!program) return std::nullopt;
+
+  Kernel kernel;
+  passes::Context context{engine, diagnostics, options.unchecked};
+  if (!lower(*program, context, options.dumpAfter, kernel) || !passes::checkEmittable(*program, context))
+    return std::nullopt;
+
+  codegen::Emitted emitted = codegen::emitCuda(*program);
+  kernel.cuda = std::move(emitted.cuda);
+  kernel.manifest = codegen::buildManifest(*program);
+  kernel.manifest.sourceMap = std::move(emitted.sourceMap);
+  kernel.ir = text(*program);
+  return kernel;
+}
+
+std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics &diagnostics) const {
+  const auto start = std::chrono::steady_clock::now();
+  DiagnosticEngine engine(state->sources, diagnostics);
+  const sema::Member *member = findMember(*state->checked, instance, engine);
+  if (!member) return std::nullopt;
+  const auto op = member->ops.empty() ? std::nullopt : std::optional(instance.op);
+  auto program = ir::build(*member, instance.ranks, instance.dtype, op, state->sources, engine);
+  if (!program) return std::nullopt;
+
+  Kernel unused;
+  passes::Context context{engine, diagnostics};
+  CheckResult result;
+  result.member = member->name;
+  result.ranks = instance.ranks;
+  result.dtype = instance.dtype;
+  const std::size_t before = diagnostics.list.size();
+  result.proved = lower(*program, context, {}, unused, "choose-depth");
+  if (!result.proved && program->proof.empty() && diagnostics.list.size() > before)
+    result.summary = diagnostics.list[before].message;
+  if (result.proved) {
+    result.summary = program->proof;
+    for (const ir::Mailbox &box : program->mailboxes) result.depth[box.name] = box.copies;
+  }
+  result.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> listPasses() {
+  std::vector<std::pair<std::string, std::string>> list = {{"build", "the IR as the algorithm says it"}};
+  for (const NamedPass &pass : kPasses) list.emplace_back(pass.name, pass.summary);
+  return list;
+}
+
+std::vector<std::string> standardLibrary() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile &file : embedded::stdlibFiles())
+    names.emplace_back(file.name.substr(0, file.name.size() - kSuffix.size()));
+  return names;
+}
+
+std::optional<std::string> standardLibraryText(std::string_view collective) {
+  for (const EmbeddedFile &file : embedded::stdlibFiles())
+    if (file.name == std::string(collective) + std::string(kSuffix)) return std::string(file.text);
+  return std::nullopt;
+}
+
+} // namespace coll

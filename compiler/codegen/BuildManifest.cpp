@@ -1,0 +1,69 @@
+#include "codegen/EmitCuda.h"
+#include "codegen/Names.h"
+#include "passes/Passes.h"
+
+#include <numeric>
+
+namespace coll::codegen {
+
+using namespace ir;
+
+namespace {
+
+/// The vector that decides how many packets there are: where a program goes over both, the whole one, not its pieces.
+const Length *largestDomain(const Program &program) {
+  const Length *domain = nullptr;
+  for (const Stmt &stmt : program.body)
+    if (const auto *loop = std::get_if<PacketLoop>(&stmt.op()))
+      if (!domain || domain->kind == Length::Kind::Piece) domain = &loop->domain;
+  return domain;
+}
+
+bool hasPieces(const Program &program) {
+  return llvm::any_of(program.values, [](const Value &v) { return v.length.kind == Length::Kind::Piece; });
+}
+
+std::uint64_t capacityOf(const Program &program, const Length &domain) {
+  std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
+  for (const Buffer &b : program.buffers)
+    if (llvm::is_contained(b.extents, "N") && !llvm::is_contained(domain.extents, "N"))
+      return elements / std::uint64_t(program.ranks);
+  return elements;
+}
+
+} // namespace
+
+Manifest buildManifest(const Program &program) {
+  Manifest m;
+  m.member = program.member;
+  m.collective = program.collective;
+  m.algorithm = program.algorithm;
+  m.mode = program.mode;
+  m.sourceFile = program.sourceFile;
+  m.ranks = program.ranks;
+  m.dtype = program.dtype;
+  m.op = program.op;
+  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents});
+  m.extents = program.extents;
+  m.inplace = program.inplace;
+  for (const Mailbox &box : program.mailboxes)
+    m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
+                           std::uint64_t(box.copies), passes::lineBytes(box.sync), passes::payloadBytes(box.sync),
+                           box.offset});
+  for (const Shape &shape : kShapes) m.entries.push_back({kernelName(program) + shape.suffix, shape.type});
+  m.regionBytes = program.regionBytes;
+  m.barriers = program.barriers;
+  m.packetBytes = passes::packetBytes(program);
+  const std::uint64_t size = sizeOf(program.dtype);
+  m.wholeUnit = std::max<std::uint64_t>(1, m.packetBytes / size);
+  if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
+  if (const Length *domain = largestDomain(program)) {
+    m.domain = {domain->extents, domain->kind == Length::Kind::Piece};
+    m.capacity = capacityOf(program, *domain);
+  }
+  m.proof = program.proof;
+  m.strength = program.strength;
+  return m;
+}
+
+} // namespace coll::codegen

@@ -1,0 +1,307 @@
+#include "codegen/EmitBody.h"
+
+#include "codegen/EmitIndex.h"
+
+namespace coll::codegen {
+
+using namespace ir;
+
+namespace {
+
+using llvm::Twine;
+
+class BodyEmitter {
+public:
+  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o) {}
+
+  void run() {
+    names.function = names.names.unique(program.algorithm);
+    walk(program.body, [&](const Stmt &s) {
+      if (const auto *loop = std::get_if<ForRanks>(&s.op()); loop && !variables.count(loop->variable))
+        variables[loop->variable] = names.names.unique(loop->variable);
+    });
+    out.line("template <class Shape>");
+    out.open("__device__ void " + Twine(names.function) + "(const Args &a) {");
+    out.line("coll::Launch<N> launch(a.team);");
+    if (usesMe()) out.line("const coll::u32 me = launch.me();");
+    if (auto split = splitExtents())
+      out.line("const coll::Split<T, N> pieces(" + product(*split) + "); // split(…, N)");
+    for (const Stmt &stmt : program.body) outer(stmt);
+    out.blank();
+    out.line("launch.finish();");
+    out.close("}");
+    out.blank();
+  }
+
+private:
+  const Program &program;
+  BodyNames &names;
+  CodeWriter &out;
+  std::map<ValueId, std::string> valueNames;
+  std::map<std::string, std::string> variables; ///< the author's loop variables, renamed where C++ needs it
+  unsigned lastLine = 0;                        ///< the source line announced last
+
+  // ---- What the whole body needs ----
+
+  bool usesMe() const {
+    bool uses = false;
+    walk(program.body, [&](const Stmt &s) {
+      if (const auto *send = std::get_if<Send>(&s.op())) uses |= send->slot.uses("me") || send->peer.uses("me") || true;
+      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me");
+      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me");
+    });
+    return uses;
+  }
+
+  std::optional<std::vector<std::string>> splitExtents() const {
+    std::optional<std::vector<std::string>> extents;
+    for (const Value &v : program.values)
+      if (v.length.kind == Length::Kind::Piece) extents = v.length.extents;
+    return extents;
+  }
+
+  std::string product(const std::vector<std::string> &extents) const {
+    std::string text;
+    for (const std::string &e : extents) {
+      if (!text.empty()) text += " * ";
+      auto it = names.extents.find(e);
+      text += it == names.extents.end() ? e : "a." + it->second;
+    }
+    return text.empty() ? "1" : text;
+  }
+
+  // ---- Statements outside packet loops ----
+
+  void outer(const Stmt &stmt) {
+    match(
+        stmt, [&](const KernelBoundary &) {}, // Launch's constructor and finish()
+        [&](const PacketLoop &s) { packetLoop(s); },
+        [&](const Barrier &s) {
+          out.blank();
+          announce(s.where);
+          out.line("launch.barrier(" + Twine(s.number) + ");");
+        },
+        [&](const Fence &s) {
+          announce(s.where);
+          out.line("coll::ptx::fence();");
+        },
+        [](const auto &) { std::abort(); }); // formPacketLoops leaves nothing else outside
+  }
+
+  void packetLoop(const PacketLoop &loop) {
+    const bool split = loop.domain.kind == Length::Kind::Piece;
+    out.blank();
+    out.open("Shape::forEach(Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
+             "), [&](typename Shape::Number i) {");
+    lastLine = 0;
+    block(loop.body);
+    out.close("});");
+  }
+
+  /// The source line as a comment, where it is not the one announced last.
+  void announce(SourceOffset where) {
+    const unsigned line = lineOf(program, where);
+    if (line == lastLine) return;
+    if (lastLine) out.blank();
+    lastLine = line;
+    const std::string_view text = program.sources->lineAt(std::uint32_t(where));
+    out.from(line);
+    llvm::StringRef shown = llvm::StringRef(text.data(), text.size()).split("//").first.trim();
+    out.line("// " + Twine(baseName(program.sources->position(std::uint32_t(where)).file->name)) + ":" + Twine(line) +
+             "    " + shown);
+  }
+
+  // ---- Packets ----
+
+  /// Statements whose vectors may be too short for packet `i` go under one `if`, as many as follow each other.
+  void block(const Block &stmts) {
+    for (std::size_t at = 0; at < stmts.size();) {
+      const std::string guard = guardOf(stmts[at]);
+      std::size_t end = at + 1;
+      while (end < stmts.size() && guardOf(stmts[end]) == guard) ++end;
+      if (!guard.empty()) {
+        announce(whereOf(stmts[at]));
+        for (std::size_t s = at; s < end; ++s)
+          if (ValueId v = resultOf(stmts[s]); v != kNone) declare(v);
+        out.open("if (" + guard + ") {");
+      }
+      for (; at < end; ++at) inner(stmts[at], !guard.empty());
+      if (!guard.empty()) out.close("}");
+    }
+  }
+
+  static SourceOffset whereOf(const Stmt &stmt) {
+    return match(stmt, [](const auto &s) -> SourceOffset { return s.where; });
+  }
+
+  /// The condition under which a statement of a packet loop has work, empty where it always has.
+  std::string guardOf(const Stmt &stmt) const {
+    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
+      std::string guard;
+      for (const Stmt &s : loop->body)
+        if (const Length *l = lengthOf(s); l && !l->index.uses(loop->variable)) guard = reaches(*l);
+      return guard;
+    }
+    const Length *length = lengthOf(stmt);
+    return length ? reaches(*length) : "";
+  }
+
+  const Length *lengthOf(const Stmt &stmt) const {
+    if (const auto *send = std::get_if<Send>(&stmt.op())) return &program.values[send->value].length;
+    if (const auto *store = std::get_if<Store>(&stmt.op())) return &store->to.length;
+    if (ValueId v = resultOf(stmt); v != kNone) return &program.values[v].length;
+    return nullptr;
+  }
+
+  std::string reaches(const Length &length) const {
+    if (length.kind != Length::Kind::Piece) return "";
+    return "coll::reaches<Shape, Packet>(i, pieces.size(" + text(length.index) + "))";
+  }
+
+  void inner(const Stmt &stmt, bool declared) {
+    announce(whereOf(stmt));
+    match(
+        stmt, [&](const Load &s) { load(s, declared); },
+        [&](const Store &s) { out.line("coll::store<Shape>(" + place(s.to) + ", " + nameOf(s.value) + ");"); },
+        [&](const Send &s) { out.line(sendText(s, hopText(s.peer, program.ranks))); },
+        [&](const Poll &s) { readOne(s.result, s.box, s.slot, declared); },
+        [&](const Read &s) { readOne(s.result, s.box, s.slot, declared); },
+        [&](const Reduce &s) { reduce(s, declared); }, [&](const ForRanks &s) { forRanks(s); },
+        [&](const Combine &s) {
+          out.line(declarator(s.result, declared) + " = coll::combine<" + std::string(cudaName(s.op)) + ", T>(" +
+                   nameOf(s.a) + ", " + nameOf(s.b) + ");");
+        },
+        [](const auto &) { std::abort(); }); // not inside a packet loop, or not of a mode that is lowered
+  }
+
+  void load(const Load &s, bool declared) {
+    out.line(declarator(s.result, declared) + " = coll::load<Shape, Packet>(" + place(s.from) + ");");
+  }
+
+  void readOne(ValueId result, MailboxId box, const Index &slot, bool declared) {
+    out.line(declarator(result, declared) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
+             text(slot) + ", i);");
+  }
+
+  void reduce(const Reduce &s, bool declared) {
+    const Stmt &from = s.body.front();
+    const auto *poll = std::get_if<Poll>(&from.op());
+    const auto *read = std::get_if<Read>(&from.op());
+    const MailboxId box = poll ? poll->box : read->box;
+    const ValueId own = poll ? poll->own : read->own;
+    out.line(declarator(s.result, declared) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
+             ">(launch, i" + ownText(own) + ");");
+  }
+
+  std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
+  std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
+
+  // ---- Loops over ranks ----
+
+  void forRanks(const ForRanks &loop) {
+    for (const Stmt &s : loop.body)
+      if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
+    const bool skipsSelf = llvm::all_of(loop.body, [&](const Stmt &s) { return keepsOuterValue(s, loop); });
+    for (const Stmt &s : loop.body)
+      if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone) {
+        if (skipsSelf) valueNames[send->own] = nameOf(send->value);
+        else declare(send->own);
+      }
+    out.directive("#pragma unroll");
+    out.open("for (int hop = " + Twine(skipsSelf ? 1 : 0) + "; hop < N; ++hop) {");
+    if (usesVariable(loop)) out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
+    std::string guard;
+    for (const Stmt &s : loop.body)
+      if (const Length *l = lengthOf(s); l && l->index.uses(loop.variable)) guard = reaches(*l);
+    if (!guard.empty()) out.line("if (!" + guard + ") continue;");
+    for (const Stmt &s : loop.body) rankStatement(s, loop);
+    out.close("}");
+  }
+
+  /// A send of a value from outside the loop that is not sent to this rank itself.
+  bool keepsOuterValue(const Stmt &stmt, const ForRanks &loop) const {
+    const auto *send = std::get_if<Send>(&stmt.op());
+    if (!send || send->own == kNone || !send->peer.isVariable(loop.variable)) return false;
+    return llvm::none_of(loop.body, [&](const Stmt &s) { return resultOf(s) == send->value; });
+  }
+
+  bool usesVariable(const ForRanks &loop) const {
+    bool uses = false;
+    walk(loop.body, [&](const Stmt &s) {
+      if (const auto *send = std::get_if<Send>(&s.op()))
+        uses |= send->slot.uses(loop.variable) || program.values[send->value].length.index.uses(loop.variable) ||
+                (send->peer.uses(loop.variable) && !send->peer.isVariable(loop.variable));
+      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses(loop.variable);
+      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses(loop.variable);
+    });
+    return uses;
+  }
+
+  void rankStatement(const Stmt &stmt, const ForRanks &loop) {
+    const auto *send = std::get_if<Send>(&stmt.op());
+    if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt, false);
+    announce(send->where);
+    if (send->own == kNone || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
+    out.line("if (hop == 0) " + Twine(nameOf(send->own)) + " = " + nameOf(send->value) + ";");
+    out.line("else " + Twine(sendText(*send, "hop")));
+  }
+
+  /// `forall r in ranks: … box[r] …`: all slots are waited for together, then used one by one.
+  void eachSlot(const ForRanks &loop) {
+    const Stmt &first = loop.body.front();
+    const auto *poll = std::get_if<Poll>(&first.op());
+    const auto *read = std::get_if<Read>(&first.op());
+    const MailboxId box = poll ? poll->box : read->box;
+    const ValueId own = poll ? poll->own : read->own, result = poll ? poll->result : read->result;
+    const std::string condition = reaches(program.values[result].length);
+    const std::string part = declareName(result);
+    const std::string argument = "coll::u32 " + variables.at(loop.variable);
+    out.line("coll::eachSlot<" + Twine(boxName(box)) + ">(");
+    out.line("    launch, i" + Twine(ownText(own)) + ", " +
+             (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
+    out.open("    [&](" + Twine(argument) + ", const Packet &" + part + ") {");
+    for (std::size_t s = 1; s < loop.body.size(); ++s) inner(loop.body[s], false);
+    out.close("    });");
+  }
+
+  // ---- Pieces of text ----
+
+  std::string text(Index index) const {
+    for (const auto &[author, name] : variables)
+      if (author != name) index = index.substitute(author, Index::variable(name));
+    return indexText(index, program.ranks);
+  }
+
+  std::string sendText(const Send &s, const std::string &hop) {
+    return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", i, " +
+           nameOf(s.value) + ");";
+  }
+
+  /// `pointer, i, length`: packet `i` of a slice.
+  std::string place(const Slice &slice) const {
+    const std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+    const std::string number = text(slice.index);
+    switch (slice.length.kind) {
+    case Length::Kind::Whole: return base + ", i, " + product(slice.length.extents);
+    case Length::Kind::Row: {
+      const std::string row = product(slice.length.extents);
+      return base + " + " + number + " * (" + row + "), i, " + row;
+    }
+    case Length::Kind::Piece: return base + " + pieces.begin(" + number + "), i, pieces.size(" + number + ")";
+    }
+    return {};
+  }
+
+  std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }
+
+  std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
+  std::string nameOf(ValueId v) const { return valueNames.at(v); }
+  void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + ";"); }
+  std::string declarator(ValueId v, bool declared) { return declared ? nameOf(v) : "const Packet " + declareName(v); }
+};
+
+} // namespace
+
+void emitBody(const Program &program, BodyNames &names, CodeWriter &out) { BodyEmitter(program, names, out).run(); }
+
+} // namespace coll::codegen

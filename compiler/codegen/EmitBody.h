@@ -1,0 +1,31 @@
+// The body of a generated kernel: packet loops, sends, polls, reductions. Internal to codegen/.
+#pragma once
+
+#include "codegen/CodeWriter.h"
+#include "codegen/Names.h"
+#include "ir/Program.h"
+
+#include <map>
+
+namespace coll::codegen {
+
+/// The names that the parts of a kernel share.
+struct BodyNames {
+  Names names;
+  std::map<std::string, std::string> buffers, extents, boxes; ///< the author's name to that in the text
+  std::string function;                                        ///< the template that holds the body
+
+  std::string add(llvm::StringRef wanted, std::map<std::string, std::string> &table) { return add(wanted, wanted, table); }
+  std::string add(llvm::StringRef wanted, llvm::StringRef author, std::map<std::string, std::string> &table) {
+    return table[author.str()] = names.unique(wanted);
+  }
+};
+
+/// Writes the body as a function template over Shape; sets names.function.
+void emitBody(const ir::Program &program, BodyNames &names, CodeWriter &out);
+
+/// The source line that an offset lies in, and the last part of a path.
+unsigned lineOf(const ir::Program &program, ir::SourceOffset where);
+std::string baseName(llvm::StringRef path);
+
+} // namespace coll::codegen

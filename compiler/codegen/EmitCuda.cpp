@@ -1,0 +1,133 @@
+// One page of CUDA for one program: header, constants, arguments, mailboxes, the body once as a template over the shape
+// of the packet loop, and one entry point for each shape. Law of this file: it never changes the IR.
+#include "codegen/EmitCuda.h"
+
+#include "codegen/CodeWriter.h"
+#include "codegen/EmitBody.h"
+#include "codegen/Names.h"
+#include "passes/Passes.h"
+
+namespace coll::codegen {
+
+using namespace ir;
+
+namespace {
+
+class KernelEmitter {
+public:
+  explicit KernelEmitter(const Program &p) : program(p) {}
+
+  Emitted run() {
+    header();
+    out.directive("#include \"coll/device.h\"");
+    out.blank();
+    out.line("namespace {");
+    out.blank();
+    constants();
+    arguments();
+    mailboxes();
+    emitBody(program, names, out);
+    out.line("} // namespace");
+    out.blank();
+    for (const Shape &shape : kShapes) entry(shape);
+    return {out.text(), out.sourceMap()};
+  }
+
+private:
+  const Program &program;
+  CodeWriter out;
+  BodyNames names;
+
+  void header() {
+    std::string title = program.member + "   N = " + std::to_string(program.ranks) + "   " +
+                        std::string(keyword(program.dtype));
+    if (program.op) title += ", " + std::string(keyword(*program.op));
+    out.comment(title + "   generated from " + baseName(program.sourceFile));
+    out.line("//");
+    for (const Ensures &e : program.ensures) out.comment("Contract  " + ensuresText(e), 11);
+    for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 11);
+    out.comment("Proof     " + program.proof, 11);
+    if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 11);
+  }
+
+  std::string ensuresText(const Ensures &e) const {
+    llvm::StringRef line(program.sources->lineAt(std::uint32_t(e.where)).data(),
+                         program.sources->lineAt(std::uint32_t(e.where)).size());
+    line = line.trim();
+    line.consume_front("ensures");
+    std::string text = line.trim().str();
+    if (e.kind != Ensures::Kind::Reduction) return text;
+    return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
+           ", the same bits on every rank";
+  }
+
+  std::string mailboxText(const Mailbox &box) const {
+    std::string text = box.name + "[" + box.slots.str() + "], " + keyword(box.sync).str() + ", ";
+    text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
+                                             std::to_string(box.copies);
+    return text + "; a slot holds " + std::to_string(box.lines * passes::payloadBytes(box.sync)) + " bytes";
+  }
+
+  void constants() {
+    out.line("constexpr int N = " + llvm::Twine(program.ranks) + ";");
+    out.line("using T = " + llvm::Twine(std::string(cudaName(program.dtype))) + ";");
+    if (program.op) out.line("using Op = " + llvm::Twine(std::string(cudaName(*program.op))) + ";");
+    out.blank();
+  }
+
+  void arguments() {
+    out.open("struct Args {");
+    out.line("coll::Team<N> team;");
+    for (const Buffer &b : program.buffers) {
+      const std::string field = names.add(b.name, names.buffers);
+      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + "; // " + shapeText(b));
+    }
+    for (const std::string &extent : program.extents)
+      out.line("coll::u64 " + names.add(extent, names.extents) + ";");
+    out.close("};");
+    out.blank();
+  }
+
+  static std::string shapeText(const Buffer &b) {
+    std::string text;
+    for (const std::string &e : b.extents) text += "[" + e + "]";
+    return text;
+  }
+
+  void mailboxes() {
+    for (std::size_t number = 0; number < program.mailboxes.size(); ++number) {
+      const Mailbox &box = program.mailboxes[number];
+      std::string name = box.name;
+      name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
+      name = names.add(name, box.name, names.boxes);
+      out.from(lineOf(program, box.where));
+      out.line("// number, offset, slots, packets a slot, copies");
+      out.line("using " + name + " = coll::" + (box.sync == Sync::LL ? "ll" : "plain") + "::Mailbox<T, N, " +
+               llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
+               llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
+      out.from(0);
+    }
+    const unsigned bytes = passes::packetBytes(program);
+    out.line("using Packet = coll::Packet<T, " + llvm::Twine(bytes) + ">; // what a thread handles at a time");
+    out.blank();
+  }
+
+  void entry(const Shape &shape) {
+    out.line("extern \"C\" __global__ void __launch_bounds__(512)");
+    out.open(llvm::Twine(kernelName(program)) + shape.suffix + "(const __grid_constant__ Args a) {");
+    out.line(names.function + "<coll::" + shape.type + ">(a);");
+    out.close("}");
+  }
+};
+
+} // namespace
+
+std::string baseName(llvm::StringRef path) { return path.substr(path.rfind('/') == llvm::StringRef::npos ? 0 : path.rfind('/') + 1).str(); }
+
+unsigned lineOf(const Program &program, SourceOffset where) {
+  return program.sources->position(std::uint32_t(where)).line;
+}
+
+Emitted emitCuda(const Program &program) { return KernelEmitter(program).run(); }
+
+} // namespace coll::codegen

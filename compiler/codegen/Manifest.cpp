@@ -1,0 +1,142 @@
+// What a Manifest works out for its reader, and its JSON.
+#include "coll/Manifest.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace coll {
+
+namespace {
+
+std::uint64_t product(const std::vector<std::string> &extents, int ranks, const Extents &values) {
+  std::uint64_t elements = 1;
+  for (const std::string &name : extents) {
+    if (name == "N") elements *= std::uint64_t(ranks);
+    else if (!name.empty() && name[0] >= '0' && name[0] <= '9') elements *= std::stoull(name);
+    else if (auto it = values.find(name); it != values.end()) elements *= it->second;
+  }
+  return elements;
+}
+
+} // namespace
+
+std::uint64_t Manifest::parameterBytes() const {
+  return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size());
+}
+
+std::uint64_t Manifest::elements(const Argument &argument, const Extents &values) const {
+  return product(argument.extents, ranks, values);
+}
+
+std::uint64_t Manifest::packets(const Extents &values) const {
+  const std::uint64_t size = sizeOf(dtype);
+  std::uint64_t elements = product(domain.extents, ranks, values);
+  if (domain.split)
+    elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
+  return llvm::divideCeil(elements * size, packetBytes);
+}
+
+bool Manifest::wholePackets(const Extents &values) const {
+  return product(domain.extents, ranks, values) % wholeUnit == 0;
+}
+
+namespace {
+
+llvm::StringRef ref(std::string_view s) { return {s.data(), s.size()}; }
+
+void strings(llvm::json::OStream &json, llvm::StringRef key, const std::vector<std::string> &list) {
+  json.attributeArray(key, [&] {
+    for (const std::string &s : list) json.value(s);
+  });
+}
+
+void argument(llvm::json::OStream &json, const Manifest::Argument &a) {
+  static constexpr const char *directions[] = {"in", "out", "inout"};
+  json.object([&] {
+    json.attribute("name", a.name);
+    json.attribute("direction", directions[int(a.direction)]);
+    json.attribute("dtype", ref(keyword(a.dtype)));
+    strings(json, "extents", a.extents);
+  });
+}
+
+void mailbox(llvm::json::OStream &json, const Manifest::Mailbox &m) {
+  json.object([&] {
+    json.attribute("name", m.name);
+    json.attribute("sync", m.sync);
+    json.attribute("slots", m.slots);
+    json.attribute("lines", m.lines);
+    json.attribute("copies", m.copies);
+    json.attribute("lineBytes", m.lineBytes);
+    json.attribute("payloadBytes", m.payloadBytes);
+    json.attribute("offset", m.offset);
+  });
+}
+
+void launchRules(llvm::json::OStream &json, const Manifest &m) {
+  json.attributeObject("domain", [&] {
+    strings(json, "extents", m.domain.extents);
+    json.attribute("split", m.domain.split);
+  });
+  json.attributeArray("entries", [&] {
+    for (const Manifest::Entry &e : m.entries)
+      json.object([&] {
+        json.attribute("name", e.name);
+        json.attribute("shape", e.shape);
+      });
+  });
+  json.attribute("parameterBytes", m.parameterBytes());
+  json.attribute("regionBytes", m.regionBytes);
+  json.attribute("barriers", m.barriers);
+  json.attribute("packetBytes", m.packetBytes);
+  json.attribute("wholeUnit", m.wholeUnit);
+  json.attribute("capacity", m.capacity);
+  json.attribute("maxThreads", m.maxThreads);
+  json.attribute("maxCtas", m.maxCtas);
+  json.attribute("minArch", m.minArch);
+}
+
+} // namespace
+
+std::string Manifest::toJson() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("member", member);
+    json.attribute("collective", collective);
+    json.attribute("algorithm", algorithm);
+    json.attribute("mode", mode);
+    json.attribute("source", sourceFile);
+    json.attribute("ranks", ranks);
+    json.attribute("dtype", ref(keyword(dtype)));
+    if (op) json.attribute("op", ref(keyword(*op)));
+    json.attributeArray("arguments", [&] {
+      for (const Argument &a : arguments) argument(json, a);
+    });
+    strings(json, "extents", extents);
+    json.attributeArray("scalars", [&] {
+      for (const Scalar &s : scalars)
+        json.object([&] {
+          json.attribute("name", s.name);
+          json.attribute("type", s.type);
+        });
+    });
+    json.attributeArray("inplace", [&] {
+      for (const auto &[a, b] : inplace) json.value(a + " = " + b);
+    });
+    json.attributeArray("mailboxes", [&] {
+      for (const Mailbox &m : mailboxes) mailbox(json, m);
+    });
+    launchRules(json, *this);
+    json.attribute("proof", proof);
+    json.attribute("strength", strength);
+    json.attributeArray("sourceMap", [&] {
+      for (const auto &[cuda, coll] : sourceMap) json.array([&] { json.value(cuda), json.value(coll); });
+    });
+  });
+  return os.str() + "\n";
+}
+
+} // namespace coll

@@ -1,0 +1,211 @@
+#include "ir/BuildContract.h"
+
+#include <bit>
+
+namespace coll::ir {
+namespace {
+
+std::string extentName(const ast::Extent &extent) {
+  switch (extent.kind) {
+  case ast::Extent::Kind::Number: return std::to_string(extent.number);
+  case ast::Extent::Kind::Ranks: return "N";
+  case ast::Extent::Kind::Free: return extent.name;
+  default: return {};
+  }
+}
+
+BufferId bufferOf(const Program &program, const ast::Param &param) {
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].name == param.name.text) return BufferId(b);
+  return kNone;
+}
+
+Slice whole(const Program &program, BufferId buffer) {
+  return {buffer, Length{Length::Kind::Whole, program.buffers[buffer].extents, {}}, {}};
+}
+
+Slice row(const Program &program, BufferId buffer, Index number) {
+  const std::vector<std::string> &extents = program.buffers[buffer].extents;
+  return {buffer, Length{Length::Kind::Row, {extents.begin() + 1, extents.end()}, {}}, std::move(number)};
+}
+
+class Contract {
+public:
+  Contract(const sema::Algorithm &a, Program &p, DiagnosticEngine &d) : algorithm(a), program(p), diagnostics(d) {}
+
+  bool run() {
+    const sema::Collective &collective = *algorithm.collective;
+    for (const ast::Param &param : collective.decl->params) argument(param);
+    program.extents = collective.extents;
+    if (ok && !algorithm.decl->outOfPlace)
+      for (const ast::InPlace &pair : collective.decl->inplace) inplace(pair);
+    for (const ast::Ensures &clause : collective.decl->ensures) ensures(clause);
+    return ok;
+  }
+
+private:
+  const sema::Algorithm &algorithm;
+  Program &program;
+  DiagnosticEngine &diagnostics;
+  bool ok = true;
+
+  void refuse(ast::Span where, const std::string &construct) {
+    if (ok)
+      diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet")
+          .note(algorithm.decl->name.span, "needed by this algorithm");
+    ok = false;
+  }
+
+  void argument(const ast::Param &param) {
+    if (param.isScalar()) return refuse(param.name.span, "the scalar argument `" + param.name.text + "`");
+    if (param.direction == ast::ParamDirection::InOut)
+      return refuse(param.name.span, "the `inout` argument `" + param.name.text + "`");
+    Buffer buffer{param.name.text, Direction(int(param.direction)),
+                  sema::instantiate(param.type.element, program.dtype), {}};
+    if (buffer.dtype != program.dtype) return refuse(param.name.span, "an argument of another element type");
+    for (const ast::Extent &extent : param.type.shape) {
+      buffer.extents.push_back(extentName(extent));
+      if (buffer.extents.back().empty()) return refuse(param.name.span, "the extent `" + extent.str() + "`");
+    }
+    program.buffers.push_back(std::move(buffer));
+  }
+
+  std::optional<Slice> part(const ast::Expr &expr) {
+    return contractSlice(program, expr, [&](const ast::Expr &e) {
+      auto i = integer(e, program.ranks);
+      if (!i) refuse(e.span, "this index");
+      return i.value_or(Index());
+    });
+  }
+
+  void inplace(const ast::InPlace &pair) {
+    auto a = part(*pair.lhs), b = part(*pair.rhs);
+    if (!a || !b) return refuse(pair.span, "this in-place pair");
+    if (program.buffers[a->buffer].direction == Direction::In) std::swap(a, b);
+    program.aliases.emplace_back(*a, *b);
+    program.inplace.emplace_back(ast::print(*pair.lhs), ast::print(*pair.rhs));
+  }
+
+  void ensures(const ast::Ensures &clause) {
+    const auto *equal = std::get_if<ast::Binary>(&clause.condition->node);
+    if (!ok) return;
+    if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
+      return refuse(clause.span, "this `ensures` clause");
+    Ensures e;
+    e.where = clause.span.begin;
+    if (!clause.variables.empty()) e.variable = clause.variables.front().name.text;
+    auto target = part(*equal->lhs);
+    if (!target || !source(*equal->rhs, e)) return refuse(clause.span, "this `ensures` clause");
+    e.target = *target;
+    program.ensures.push_back(std::move(e));
+  }
+
+  /// `reduce(op, r in ranks: r.x)`, `r.x`, either with an index after `x`.
+  bool source(const ast::Expr &expr, Ensures &e) {
+    const auto *r = std::get_if<ast::Reduce>(&expr.node);
+    e.kind = r ? Ensures::Kind::Reduction : Ensures::Kind::Copy;
+    const ast::Expr &of = r ? *r->body : expr;
+    const auto *at = std::get_if<ast::Index>(&of.node);
+    const auto *member = std::get_if<ast::Member>(at ? &at->base->node : &of.node);
+    if (!member) return false;
+    const auto *param = std::get_if<const ast::Param *>(&member->ref);
+    auto owner = integer(*member->base, program.ranks);
+    if (!param || !owner || (r && !owner->isVariable(r->variable.name.text))) return false;
+    const BufferId buffer = bufferOf(program, **param);
+    e.from = *owner;
+    if (!at) return e.source = whole(program, buffer), true;
+    auto number = integer(*at->index, program.ranks);
+    if (!number) return false;
+    e.source = row(program, buffer, *number);
+    return true;
+  }
+};
+
+/// `view X = split(x, N)`: the argument that is split; kNone if the view is something else.
+const ast::Param *splitOf(const ast::View &view) {
+  const auto *call = std::get_if<ast::Call>(&view.value->node);
+  if (!call || call->function != ast::Function::Split) return nullptr;
+  const auto *name = std::get_if<ast::NameRef>(&call->args.front()->node);
+  const auto *count = std::get_if<ast::NameRef>(&call->args.back()->node);
+  if (!name || !count || !std::holds_alternative<ast::Builtin>(count->ref)) return nullptr;
+  const auto *param = std::get_if<const ast::Param *>(&name->ref);
+  return param && std::get<ast::Builtin>(count->ref) == ast::Builtin::N ? *param : nullptr;
+}
+
+} // namespace
+
+bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics) {
+  return Contract(algorithm, program, diagnostics).run();
+}
+
+std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
+                                   llvm::function_ref<Index(const ast::Expr &)> index) {
+  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
+    if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
+      if (BufferId b = bufferOf(program, **param); b != kNone) return whole(program, b);
+    if (const auto *view = std::get_if<const ast::View *>(&name->ref))
+      if (!splitOf(**view)) return contractSlice(program, *(*view)->value, index);
+    return std::nullopt;
+  }
+  const auto *at = std::get_if<ast::Index>(&expr.node);
+  const auto *base = at ? std::get_if<ast::NameRef>(&at->base->node) : nullptr;
+  if (!base) return std::nullopt;
+  if (const auto *view = std::get_if<const ast::View *>(&base->ref)) {
+    const ast::Param *param = splitOf(**view);
+    const BufferId b = param ? bufferOf(program, *param) : kNone;
+    if (b == kNone) return std::nullopt;
+    Slice piece = whole(program, b);
+    piece.length.kind = Length::Kind::Piece;
+    piece.length.index = piece.index = index(*at->index);
+    return piece;
+  }
+  if (const auto *param = std::get_if<const ast::Param *>(&base->ref)) {
+    const BufferId b = bufferOf(program, **param);
+    if (b != kNone && program.buffers[b].extents.size() > 1) return row(program, b, index(*at->index));
+  }
+  return std::nullopt;
+}
+
+std::optional<Index> integer(const ast::Expr &expr, int ranks) {
+  auto modulo = [&](bool wrap, Index i) { return wrap ? Index::mod(i, Index::constant(ranks)) : i; };
+  if (const auto *lit = std::get_if<ast::IntLit>(&expr.node)) return Index::constant(std::int64_t(lit->value));
+  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
+    if (const auto *variable = std::get_if<const ast::Variable *>(&name->ref))
+      return Index::variable((*variable)->name.text);
+    const auto *builtin = std::get_if<ast::Builtin>(&name->ref);
+    if (builtin && *builtin == ast::Builtin::N) return Index::constant(ranks);
+    if (builtin && *builtin == ast::Builtin::Me) return Index::variable("me");
+    return std::nullopt;
+  }
+  if (const auto *u = std::get_if<ast::Unary>(&expr.node)) {
+    auto a = integer(*u->operand, ranks);
+    if (!a || u->op != ast::UnaryOp::Negate) return std::nullopt;
+    return modulo(u->moduloN, Index::sub(Index(), *a));
+  }
+  if (const auto *cast = std::get_if<ast::Cast>(&expr.node)) {
+    auto a = integer(*cast->operand, ranks);
+    if (!a || cast->target.kind != ast::Type::Kind::Rank) return std::nullopt;
+    return modulo(true, *a);
+  }
+  if (const auto *call = std::get_if<ast::Call>(&expr.node); call && call->function == ast::Function::Log2) {
+    auto a = integer(*call->args.front(), ranks);
+    if (!a || a->kind() != Index::Kind::Constant || a->value() < 1) return std::nullopt;
+    return Index::constant(std::bit_width(std::uint64_t(a->value())) - 1);
+  }
+  const auto *b = std::get_if<ast::Binary>(&expr.node);
+  if (!b) return std::nullopt;
+  auto x = integer(*b->lhs, ranks), y = integer(*b->rhs, ranks);
+  if (!x || !y) return std::nullopt;
+  switch (b->op) {
+  case ast::BinaryOp::Add: return modulo(b->moduloN, Index::add(*x, *y));
+  case ast::BinaryOp::Sub: return modulo(b->moduloN, Index::sub(*x, *y));
+  case ast::BinaryOp::Mul: return modulo(b->moduloN, Index::mul(*x, *y));
+  case ast::BinaryOp::Div: return Index::div(*x, *y);
+  case ast::BinaryOp::Mod: return Index::mod(*x, *y);
+  case ast::BinaryOp::Shl: return Index::shiftLeft(*x, *y);
+  case ast::BinaryOp::Xor: return modulo(b->moduloN, Index::exclusiveOr(*x, *y));
+  default: return std::nullopt;
+  }
+}
+
+} // namespace coll::ir

@@ -1,0 +1,20 @@
+// The part of building IR that concerns the contract: arguments, what `ensures` promises, and expressions that both
+// contract and algorithm use. Internal to ir/.
+#pragma once
+
+#include "ir/Program.h"
+#include "sema/Sema.h"
+
+namespace coll::ir {
+
+/// Fills in buffers, extents, in-place pairs and ensures. False after an error.
+bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics);
+
+/// The argument, row of an argument, or piece of a split view that `expr` names; empty if it names none of them.
+std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
+                                   llvm::function_ref<Index(const ast::Expr &)> index);
+
+/// An integer or rank expression of N, `me`, loop variables and literals; empty if it is anything else.
+std::optional<Index> integer(const ast::Expr &expr, int ranks);
+
+} // namespace coll::ir

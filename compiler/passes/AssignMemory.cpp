@@ -1,0 +1,63 @@
+#include "passes/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace coll::passes {
+
+using namespace ir;
+
+namespace {
+
+// As in the device header coll/region.h, which a test compares with this.
+constexpr std::uint64_t kBarrierWords = 256 * 4 + 128, kMaxCtas = 256;
+
+/// Elements a slot must hold when the largest argument has as many bytes as `when` allows.
+std::uint64_t capacity(const Program &program, const Length &length) {
+  std::vector<std::string> largest;
+  for (const Buffer &b : program.buffers)
+    if (b.extents.size() > largest.size()) largest = b.extents;
+  std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
+  // What the largest argument has beyond the slot's extents divides it: y: T[N][M] gives M a share of 1/N.
+  for (const std::string &extent : largest)
+    if (extent == "N" && !llvm::is_contained(length.extents, extent)) elements /= std::uint64_t(program.ranks);
+  if (length.kind != Length::Kind::Piece) return elements;
+  const std::uint64_t unit = 16 / sizeOf(program.dtype);
+  return llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(program.ranks)), unit);
+}
+
+} // namespace
+
+unsigned payloadBytes(Sync sync) {
+  switch (sync) {
+  case Sync::LL: return 8;
+  case Sync::Barrier: return 16;
+  }
+  return 0;
+}
+
+unsigned lineBytes(Sync) { return 16; }
+
+unsigned packetBytes(const Program &program) {
+  return program.mailboxes.empty() ? 16 : payloadBytes(program.mailboxes.front().sync);
+}
+
+bool assignMemory(Program &program, Context &context) {
+  for (const Mailbox &box : program.mailboxes)
+    if (payloadBytes(box.sync) != packetBytes(program)) {
+      const std::uint32_t where = std::uint32_t(box.where);
+      context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
+                                "mailboxes of different wire forms in one algorithm cannot be lowered yet");
+      return false;
+    }
+  std::uint64_t at = llvm::alignTo(kBarrierWords + program.barriers * kMaxCtas * program.ranks * 4, 128);
+  for (Mailbox &box : program.mailboxes) {
+    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), payloadBytes(box.sync));
+    box.lines = std::max<std::uint64_t>(box.lines, 1);
+    box.offset = at;
+    at += llvm::alignTo(std::uint64_t(box.copies) * std::uint64_t(box.slots.value()) * box.lines * lineBytes(box.sync), 128);
+  }
+  program.regionBytes = at;
+  return true;
+}
+
+} // namespace coll::passes

@@ -1,0 +1,85 @@
+// Not a pass: asks whether the emitter knows every form that the program has, and says which it does not.
+#include "passes/Passes.h"
+
+namespace coll::passes {
+
+using namespace ir;
+
+namespace {
+
+class EmittableCheck {
+public:
+  EmittableCheck(const Program &p, Context &c) : program(p), context(c) {}
+
+  bool run() {
+    static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16, DType::I32};
+    if (!llvm::is_contained(types, program.dtype))
+      refuse(program.body.front(), "element type `" + std::string(keyword(program.dtype)) + "`");
+    std::vector<std::string> extents;
+    for (const Stmt &stmt : program.body)
+      if (const auto *loop = std::get_if<PacketLoop>(&stmt.op())) {
+        if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
+        extents = loop->domain.extents;
+        for (const Stmt &inner : loop->body) packetStatement(inner);
+      }
+    return ok;
+  }
+
+private:
+  const Program &program;
+  Context &context;
+  bool ok = true;
+
+  void refuse(const Stmt &stmt, const std::string &what) {
+    if (!ok) return;
+    const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
+    context.diagnostics.error(DiagnosticKind::NotLowered, {where, where}, what + " cannot be lowered yet");
+    ok = false;
+  }
+
+  void packetStatement(const Stmt &stmt) {
+    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
+    if (const auto *send = std::get_if<Send>(&stmt.op())) peer(stmt, *send, "");
+    if (std::holds_alternative<Clear>(stmt.op())) refuse(stmt, "this sync mode");
+    if (std::holds_alternative<Combine>(stmt.op())) refuse(stmt, "an operator applied to two vectors");
+  }
+
+  /// A rank is reached by its distance from `me`, which must be known when the kernel is compiled.
+  void peer(const Stmt &stmt, const Send &send, const std::string &variable) {
+    const Index &p = send.peer;
+    const bool relative = p.kind() == Index::Kind::Mod && p.left().kind() == Index::Kind::Add &&
+                          p.left().left().isVariable("me") && p.left().right().kind() == Index::Kind::Constant;
+    if (!relative && !p.isVariable("me") && (variable.empty() || !p.isVariable(variable)))
+      refuse(stmt, "a send to a rank that is neither a loop over `ranks` nor `me` plus a constant");
+  }
+
+  void forRanks(const ForRanks &loop) {
+    bool receives = false;
+    for (const Stmt &s : loop.body) receives |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op());
+    for (std::size_t at = 0; at < loop.body.size(); ++at) {
+      const Stmt &s = loop.body[at];
+      if (const auto *send = std::get_if<Send>(&s.op())) {
+        peer(s, *send, loop.variable);
+        if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
+      } else if (const Index *slot = slotOf(s)) {
+        if (at != 0 || !slot->isVariable(loop.variable)) refuse(s, "this way to read slots in a loop over `ranks`");
+      } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {
+        refuse(s, "this statement in a loop over `ranks`");
+      } else if (receives && std::holds_alternative<Load>(s.op())) {
+        refuse(s, "a loop over `ranks` that both loads and receives");
+      }
+    }
+  }
+
+  static const Index *slotOf(const Stmt &stmt) {
+    if (const auto *poll = std::get_if<Poll>(&stmt.op())) return &poll->slot;
+    if (const auto *read = std::get_if<Read>(&stmt.op())) return &read->slot;
+    return nullptr;
+  }
+};
+
+} // namespace
+
+bool checkEmittable(const Program &program, Context &context) { return EmittableCheck(program, context).run(); }
+
+} // namespace coll::passes

@@ -1,0 +1,111 @@
+#include "passes/Passes.h"
+
+namespace coll::passes {
+
+using namespace ir;
+
+namespace {
+
+/// How a mailbox is used, as far as forwarding is concerned.
+struct Use {
+  Send *send = nullptr; ///< the only one
+  Block *sendBlock = nullptr;
+  PacketLoop *sendLoop = nullptr;
+  std::string peerVariable; ///< of the ForRanks around it
+  int sends = 0;
+  bool readByRank = true; ///< every read names its slot by the variable of the loop over ranks around it
+  PacketLoop *readLoop = nullptr;
+  bool readInOneLoop = true;
+};
+
+class Forwarder {
+public:
+  explicit Forwarder(Program &p) : program(p), uses(p.mailboxes.size()) {}
+
+  void run() {
+    for (Stmt &stmt : program.body)
+      if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) collect(loop->body, *loop, "", nullptr);
+    for (std::size_t box = 0; box < uses.size(); ++box) forward(MailboxId(box), uses[box]);
+  }
+
+private:
+  Program &program;
+  std::vector<Use> uses;
+
+  void collect(Block &block, PacketLoop &loop, const std::string &variable, Block *) {
+    for (Stmt &stmt : block) {
+      if (auto *send = std::get_if<Send>(&stmt.op())) {
+        Use &use = uses[send->box];
+        use.send = send, use.sendBlock = &block, use.sendLoop = &loop, use.peerVariable = variable;
+        ++use.sends;
+      }
+      if (auto *poll = std::get_if<Poll>(&stmt.op())) read(uses[poll->box], poll->slot, loop, variable);
+      if (auto *r = std::get_if<Read>(&stmt.op())) read(uses[r->box], r->slot, loop, variable);
+      if (auto *r = std::get_if<Reduce>(&stmt.op())) collect(r->body, loop, r->variable, &block);
+      if (auto *f = std::get_if<ForRanks>(&stmt.op())) collect(f->body, loop, f->variable, &block);
+    }
+  }
+
+  void read(Use &use, const Index &slot, PacketLoop &loop, const std::string &variable) {
+    if (variable.empty() || !slot.isVariable(variable)) use.readByRank = false;
+    if (use.readLoop && use.readLoop != &loop) use.readInOneLoop = false;
+    use.readLoop = &loop;
+  }
+
+  void forward(MailboxId box, Use &use) {
+    if (use.sends != 1 || use.peerVariable.empty() || !use.readByRank || !use.readLoop || !use.readInOneLoop) return;
+    if (!use.send->peer.isVariable(use.peerVariable) || !use.send->slot.isVariable("me")) return;
+    Length length = program.values[use.send->value].length;
+    length.index = length.index.substitute(use.peerVariable, Index::variable("me"));
+    if (use.readLoop == use.sendLoop) {
+      use.send->own = program.addValue("own", length);
+      setOwn(use.readLoop->body, box, use.send->own);
+      return;
+    }
+    // Behind a barrier: only what can be loaded again, and has not been overwritten since.
+    const Load *load = loadOf(use.sendLoop->body, use.send->value);
+    if (!load || storesBefore(use.readLoop)) return;
+    Load again = *load;
+    again.from.index = again.from.index.substitute(use.peerVariable, Index::variable("me"));
+    again.from.length.index = again.from.length.index.substitute(use.peerVariable, Index::variable("me"));
+    again.result = program.addValue(program.values[load->result].name, length);
+    use.send->own = program.addValue("own", length); // not used: it only stops the send to this rank itself
+    setOwn(use.readLoop->body, box, again.result);
+    use.readLoop->body.insert(use.readLoop->body.begin(), again);
+  }
+
+  void setOwn(Block &body, MailboxId box, ValueId own) {
+    walk(body, [&](Stmt &s) {
+      if (auto *poll = std::get_if<Poll>(&s.op()); poll && poll->box == box) poll->own = own;
+      if (auto *r = std::get_if<Read>(&s.op()); r && r->box == box) r->own = own;
+    });
+  }
+
+  static const Load *loadOf(const Block &body, ValueId v) {
+    const Load *found = nullptr;
+    walk(body, [&](const Stmt &s) {
+      if (const auto *load = std::get_if<Load>(&s.op()); load && load->result == v) found = load;
+    });
+    return found;
+  }
+
+  /// Whether any statement before the loop writes an argument.
+  bool storesBefore(const PacketLoop *loop) const {
+    bool stores = false;
+    for (const Stmt &stmt : program.body) {
+      const auto *l = std::get_if<PacketLoop>(&stmt.op());
+      if (l == loop) return stores;
+      if (l) walk(l->body, [&](const Stmt &s) { stores |= std::holds_alternative<Store>(s.op()); });
+    }
+    return stores;
+  }
+};
+
+} // namespace
+
+bool forwardOwnSlot(Program &program, Context &) {
+  Forwarder(program).run();
+  return true;
+}
+
+} // namespace coll::passes

@@ -1,0 +1,43 @@
+// The passes: each rewrites a Program in place, one purpose each. Order and summaries are in Passes.def; what a pass
+// relies on of earlier ones is said at its declaration.
+#pragma once
+
+#include "ir/Program.h"
+
+namespace coll::passes {
+
+/// What a pass works with.
+struct Context {
+  DiagnosticEngine &diagnostics;
+  Diagnostics &sink;      ///< what `diagnostics` appends to, for diagnostics that come ready-made
+  bool unchecked = false; ///< go on with a program that the checker refutes
+};
+
+/// Turns every Poll of a `barrier` mailbox into a Read, with a Barrier before the first read that follows its sends.
+bool expandSyncModes(ir::Program &program, Context &context);
+
+/// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
+/// domain. A loaded value that is used behind a barrier is loaded again there. After expandSyncModes.
+bool formPacketLoops(ir::Program &program, Context &context);
+
+/// Where every rank sends to its own slot `me` too and slot `me` is read by number, takes the value from registers.
+/// After formPacketLoops: a value stays in registers only within a loop.
+bool forwardOwnSlot(ir::Program &program, Context &context);
+
+/// Asks the checker; sets copies and proof, or reports the counterexample.
+bool chooseDepth(ir::Program &program, Context &context);
+
+/// Sets lines and offset of every mailbox and the size of the region. After chooseDepth.
+bool assignMemory(ir::Program &program, Context &context);
+
+/// Refuses, with a not-lowered error, a program that has a form the emitter does not know.
+bool checkEmittable(const ir::Program &program, Context &context);
+
+/// Bytes of payload in a packet of this mode, and bytes that it takes in a slot.
+unsigned payloadBytes(ir::Sync sync);
+unsigned lineBytes(ir::Sync sync);
+
+/// Payload of the packets of a program: that of its mailboxes' mode, 16 where it has none.
+unsigned packetBytes(const ir::Program &program);
+
+} // namespace coll::passes
