@@ -13,7 +13,7 @@ using namespace coll::tool;
 static std::vector<std::string> passesToDump(const Arguments &arguments) {
   const std::vector<std::string> given = arguments.words("--dump-after");
   std::vector<std::string> known{"all"};
-  for (const auto &[name, summary] : passes()) known.push_back(name);
+  for (const auto &[name, summary] : listPasses()) known.push_back(name);
   for (const std::string &name : given)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw Failure{Exit::BadInput, "`--dump-after " + name + "` is no pass",

@@ -1,28 +1,14 @@
 #include "tool/Source.h"
 
-#include "embed/Embedded.h"
 #include "tool/Arguments.h"
 #include "tool/Output.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <sys/stat.h>
 
 using namespace coll;
 using namespace coll::tool;
-
-namespace coll::embedded {
-std::span<const EmbeddedFile> standardLibrary();
-}
-
-static std::string_view stem(const EmbeddedFile &file) { return file.name.substr(0, file.name.rfind(".coll")); }
-
-std::vector<std::string> coll::tool::standardLibrary() {
-  std::vector<std::string> names;
-  for (const EmbeddedFile &file : embedded::standardLibrary()) names.emplace_back(stem(file));
-  return names;
-}
 
 /// More text than any person writes: a mistake in the file's name, found before it is parsed.
 static constexpr std::uint64_t kLongestFile = 64 << 20;
@@ -49,11 +35,9 @@ static std::string readFile(const std::string &name) {
 
 std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what) {
   std::string text, name = what;
-  const auto files = embedded::standardLibrary();
-  const auto found = llvm::find_if(files, [&](const EmbeddedFile &file) { return stem(file) == what; });
-  if (found != files.end()) {
-    text = found->text;
-    name = found->name;
+  if (std::optional<std::string> library = standardLibraryText(what)) {
+    text = std::move(*library);
+    name += ".coll";
   } else {
     struct stat status;
     const bool looksLikeFile = what.find_first_of("/.") != std::string::npos || what == "-";

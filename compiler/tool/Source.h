@@ -16,7 +16,4 @@ std::unique_ptr<Program> loadProgram(const std::string &what);
 /// if it is the checker that refuses it, BadInput otherwise.
 Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options);
 
-/// The names of the standard library's files without `.coll`, in order.
-std::vector<std::string> standardLibrary();
-
 } // namespace coll::tool
