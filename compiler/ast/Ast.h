@@ -33,11 +33,11 @@ using Block = std::vector<Stmt>;
 
 /// A name that the language itself defines.
 enum class Builtin {
-  N,        ///< number of ranks, an integer
-  Me,       ///< this rank
-  Ranks,    ///< the set of all ranks
-  All,      ///< `all.box[i]`: every rank at once
-  Bytes,    ///< `bytes` in `when`: size of the message as nccl-tests count it
+  N,     ///< number of ranks, an integer
+  Me,    ///< this rank
+  Ranks, ///< the set of all ranks
+  All,   ///< `all.box[i]`: every rank at once
+  Bytes, ///< `bytes` in `when`: size of the message as nccl-tests count it
   True,
   False,
   Function, ///< see Call::function
@@ -72,9 +72,9 @@ struct FloatLit {
 
 struct NameRef {
   std::string name;
-  Ref ref;               ///< sema
-  coll::DType dtype{};   ///< sema: of Builtin::DType
-  coll::ReduceOp op{};   ///< sema: of Builtin::Op
+  Ref ref;             ///< sema
+  coll::DType dtype{}; ///< sema: of Builtin::DType
+  coll::ReduceOp op{}; ///< sema: of Builtin::Op
 };
 
 /// `p.box`, `r.x`: something that rank p owns (base has type Rank, or is `all`); `box[r].count`, `q.scale`.
@@ -90,7 +90,22 @@ struct Index {
 
 /// The functions of the language; `Apply` is an operator used as one: `op(a, b)`, `max(a, b)`.
 enum class Function {
-  Apply, RowMean, RowMax, RowSum, Rsqrt, Exp, Abs, Quant, PerTensor, Group, Prefix, Chunks, Split, Pow2, Log2, Old
+  Apply,
+  RowMean,
+  RowMax,
+  RowSum,
+  Rsqrt,
+  Exp,
+  Abs,
+  Quant,
+  PerTensor,
+  Group,
+  Prefix,
+  Chunks,
+  Split,
+  Pow2,
+  Log2,
+  Old
 };
 
 struct Call {
@@ -152,23 +167,23 @@ struct Mailbox {
   ExprPtr slots;   ///< null: one slot, used without an index
   ExprPtr element; ///< a type (`T[M]`) or a value whose type is meant (`X[0]`: a piece of a split view)
   bool counted = false;
-  Name sync;                 ///< a mode, or a mode parameter of the algorithm
-  std::optional<Name> reuse; ///< `double_buffer`, `ack` or `barrier`
-  ExprPtr depth;             ///< null: the least that is safe
-  Type type;                           ///< sema: of one slot
-  const Generic *syncParam = nullptr;  ///< sema: the mode parameter; null if `sync` is a mode
-  std::optional<SyncMode> syncMode;    ///< sema: the mode, if it is not a parameter
-  std::optional<ReuseRule> reuseRule;  ///< sema
-  std::optional<unsigned> depthCount;  ///< sema
+  Name sync;                          ///< a mode, or a mode parameter of the algorithm
+  std::optional<Name> reuse;          ///< `double_buffer`, `ack` or `barrier`
+  ExprPtr depth;                      ///< null: the least that is safe
+  Type type;                          ///< sema: of one slot
+  const Generic *syncParam = nullptr; ///< sema: the mode parameter; null if `sync` is a mode
+  std::optional<SyncMode> syncMode;   ///< sema: the mode, if it is not a parameter
+  std::optional<ReuseRule> reuseRule; ///< sema
+  std::optional<unsigned> depthCount; ///< sema
 };
 
 /// Peers touch the caller's buffer directly.
 struct Window {
   Name param;
   std::optional<Name> sync;
-  const Param *ref = nullptr;          ///< sema
-  std::optional<SyncMode> syncMode;    ///< sema; empty if a mode parameter or absent
-  const Generic *syncParam = nullptr;  ///< sema
+  const Param *ref = nullptr;         ///< sema
+  std::optional<SyncMode> syncMode;   ///< sema; empty if a mode parameter or absent
+  const Generic *syncParam = nullptr; ///< sema
 };
 
 /// Another way to see a value; costs nothing. `split(x, N)` has one piece for each rank.
@@ -198,10 +213,10 @@ struct Send {
   bool add = false;         ///< `+>`: remote atomic add
   bool keywordForm = false; ///< written `send e to target`
   // sema: the target taken apart.
-  const Expr *rank = nullptr;           ///< the receiver; null for `all`
-  const Mailbox *mailbox = nullptr;     ///< or
-  const Param *window = nullptr;        ///< the peer's buffer
-  std::vector<const Expr *> indices;    ///< slot of a mailbox, or the indices into a window
+  const Expr *rank = nullptr;        ///< the receiver; null for `all`
+  const Mailbox *mailbox = nullptr;  ///< or
+  const Param *window = nullptr;     ///< the peer's buffer
+  std::vector<const Expr *> indices; ///< slot of a mailbox, or the indices into a window
 };
 
 struct Await {
@@ -233,8 +248,8 @@ struct Pipeline {
   Variable variable;
   ExprPtr first, last;
   Block body;
-  const Expr *vector = nullptr;  ///< sema: v
-  std::uint64_t chunkBytes = 0;  ///< sema: SIZE
+  const Expr *vector = nullptr; ///< sema: v
+  std::uint64_t chunkBytes = 0; ///< sema: SIZE
 };
 
 struct If {
@@ -278,10 +293,10 @@ struct Generic {
   std::vector<Name> set; ///< as written: elements of a set, or the one name of a class of types
   bool braces = false;
   Span span;
-  GenericKind kind{};               ///< sema
-  std::vector<coll::DType> dtypes;  ///< sema: of Type
-  std::vector<coll::ReduceOp> ops;  ///< sema: of Op
-  std::vector<SyncMode> modes;      ///< sema: of Mode
+  GenericKind kind{};              ///< sema
+  std::vector<coll::DType> dtypes; ///< sema: of Type
+  std::vector<coll::ReduceOp> ops; ///< sema: of Op
+  std::vector<SyncMode> modes;     ///< sema: of Mode
 };
 
 /// `inplace(y = x)`: the caller may pass the same memory for both; one side may be a part (`y[me]`).
@@ -293,6 +308,7 @@ struct InPlace {
 /// `ensures forall r in ranks: y[r] == r.x`
 struct Ensures {
   std::vector<Variable> variables; ///< the `forall`s, outermost first
+  std::vector<ExprPtr> sets;       ///< what each ranges over: a NameRef, Builtin::Ranks
   ExprPtr condition;
   Span span;
 };
@@ -307,8 +323,8 @@ struct Collective {
 };
 
 struct TeamLevel {
-  Name kind;            ///< `lsa`
-  ExprPtr first, last;  ///< last is null for a single number
+  Name kind;           ///< `lsa`
+  ExprPtr first, last; ///< last is null for a single number
 };
 
 struct Algorithm {

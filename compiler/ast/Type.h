@@ -51,7 +51,7 @@ struct Element {
 
 struct Type {
   enum class Kind {
-    Error,   ///< already reported
+    Error, ///< already reported
     Bool,
     Int,     ///< a plain integer of the program text: `N`, a loop variable, `n[p]` used as an index
     Rank,    ///< an integer modulo N

@@ -32,8 +32,8 @@ struct Algorithm {
   std::uint64_t minBytes = 0; ///< from `when bytes >= …`; 0 if there is none
   std::uint64_t maxBytes = 0; ///< from `when bytes <= …`; 0 if there is none, and then there is a pipeline
   Order order = Order::Ascending;
-  std::vector<DType> dtypes;  ///< of the type parameter after the restriction; the one dtype used if there is none
-  std::vector<ReduceOp> ops;  ///< empty where the collective has no operator
+  std::vector<DType> dtypes; ///< of the type parameter after the restriction; the one dtype used if there is none
+  std::vector<ReduceOp> ops; ///< empty where the collective has no operator
   std::vector<const ast::Mailbox *> mailboxes; ///< in order of declaration
   std::vector<const ast::Window *> windows;
   std::vector<const ast::View *> views;
@@ -81,7 +81,8 @@ using Resolver = std::function<std::optional<std::string>(std::string_view name)
 std::unique_ptr<Program> analyse(std::unique_ptr<ast::File> file, const Resolver &resolve, Sources &sources,
                                  DiagnosticEngine &diagnostics);
 
-/// Whether a member is offered for this type and operator. Says why not, at the algorithm, when it is asked for by name.
+/// Whether a member is offered for this type and operator. Says why not, at the algorithm, when it is asked for by
+/// name.
 bool checkOffered(const Member &member, DType type, std::optional<ReduceOp> op, DiagnosticEngine &diagnostics);
 
 /// The dtype that an element has in an instance whose type parameter is `parameter`.

@@ -40,6 +40,7 @@ public:
   /// The line that holds the offset, without its end.
   std::string_view lineAt(std::uint32_t offset) const;
   /// Two lines: the source line, and a caret under the offset with `~` to the end of the range on that line.
+  /// Empty for a blank line.
   std::string snippet(SourceRange range) const;
 
 private:

@@ -1,0 +1,131 @@
+#include "support/Diagnostics.h"
+
+#include <algorithm>
+
+namespace coll {
+
+namespace {
+
+// A line may be as long as the whole text; a person wants to see the part around the caret.
+constexpr std::size_t snippetBytes = 160;
+
+bool isContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+/// The byte as it may go to a terminal.
+char printable(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
+}
+
+} // namespace
+
+std::string_view name(DiagnosticKind kind) {
+  static constexpr std::string_view names[] = {
+#define COLL_DIAGNOSTIC(Enum, Name) Name,
+#include "support/Diagnostics.def"
+  };
+  return names[static_cast<unsigned>(kind)];
+}
+
+const Sources::File &Sources::add(std::string text, std::string fileName) {
+  std::uint32_t base = files.empty() ? 0 : files.back()->base + files.back()->text.size() + 1;
+  auto file = std::make_unique<File>(File{std::move(text), std::move(fileName), base, {0}});
+  for (std::uint32_t i = 0; i < file->text.size(); ++i)
+    if (file->text[i] == '\n') file->lineStarts.push_back(i + 1);
+  files.push_back(std::move(file));
+  return *files.back();
+}
+
+const Sources::File &Sources::fileOf(std::uint32_t offset) const {
+  auto after = std::upper_bound(files.begin(), files.end(), offset,
+                                [](std::uint32_t value, const auto &file) { return value < file->base; });
+  return **std::prev(after);
+}
+
+Sources::Position Sources::position(std::uint32_t offset) const {
+  const File &file = fileOf(offset);
+  std::uint32_t local = offset - file.base;
+  auto next = std::upper_bound(file.lineStarts.begin(), file.lineStarts.end(), local);
+  return {&file, static_cast<unsigned>(next - file.lineStarts.begin()), local - *std::prev(next) + 1};
+}
+
+std::string_view Sources::lineAt(std::uint32_t offset) const {
+  Position place = position(offset);
+  std::string_view line = std::string_view(place.file->text).substr(place.file->lineStarts[place.line - 1]);
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::string Sources::snippet(SourceRange range) const {
+  std::string_view line = lineAt(range.begin);
+  if (line.find_first_not_of(" \t") == line.npos) return {};
+  std::size_t column = std::min<std::size_t>(position(range.begin).column - 1, line.size());
+  std::size_t end = std::min(line.size(), column + std::max<std::size_t>(range.end - range.begin, 1));
+  if (line.size() > snippetBytes) {
+    std::size_t from = column > snippetBytes / 2 ? column - snippetBytes / 2 : 0;
+    while (from < column && isContinuation(line[from])) ++from;
+    line = line.substr(from, snippetBytes);
+    while (!line.empty() && isContinuation(line.back())) line.remove_suffix(1);
+    column -= from;
+    end = std::min(end - from, line.size());
+  }
+  // A character takes one column however many bytes it has; a tab must stay one in the caret's line.
+  std::string shown, caret;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    shown += line[i] == '\t' ? '\t' : printable(line[i]);
+    if (isContinuation(line[i]) || i >= std::max(end, column + 1)) continue;
+    caret += i < column ? (line[i] == '\t' ? '\t' : ' ') : i == column ? '^' : '~';
+  }
+  if (column >= line.size()) caret += '^';
+  return shown + "\n" + caret;
+}
+
+DiagnosticEngine::Report DiagnosticEngine::report(Severity severity, DiagnosticKind kind, SourceRange where,
+                                                  std::string message) {
+  Sources::Position place = sources.position(where.begin);
+  Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.kind = name(kind);
+  diagnostic.file = place.file->name;
+  diagnostic.line = place.line;
+  diagnostic.column = place.column;
+  diagnostic.message = std::move(message);
+  diagnostic.snippet = sources.snippet(where);
+  sink.list.push_back(std::move(diagnostic));
+  if (severity == Severity::Error) ++errorCount;
+  return Report(*this, sink.list.size() - 1);
+}
+
+DiagnosticEngine::Report DiagnosticEngine::error(DiagnosticKind kind, SourceRange where, std::string message) {
+  return report(Severity::Error, kind, where, std::move(message));
+}
+
+DiagnosticEngine::Report DiagnosticEngine::warning(DiagnosticKind kind, SourceRange where, std::string message) {
+  return report(Severity::Warning, kind, where, std::move(message));
+}
+
+DiagnosticEngine::Report DiagnosticEngine::remark(DiagnosticKind kind, SourceRange where, std::string message) {
+  return report(Severity::Remark, kind, where, std::move(message));
+}
+
+DiagnosticEngine::Report &DiagnosticEngine::Report::note(SourceRange where, std::string message) {
+  Sources::Position place = engine.sources.position(where.begin);
+  Diagnostic diagnostic;
+  diagnostic.severity = Severity::Note;
+  diagnostic.file = place.file->name;
+  diagnostic.line = place.line;
+  diagnostic.column = place.column;
+  diagnostic.message = std::move(message);
+  diagnostic.snippet = engine.sources.snippet(where);
+  engine.sink.list[index].notes.push_back(std::move(diagnostic));
+  return *this;
+}
+
+DiagnosticEngine::Report &DiagnosticEngine::Report::help(std::string text) {
+  engine.sink.list[index].help = std::move(text);
+  return *this;
+}
+
+} // namespace coll
