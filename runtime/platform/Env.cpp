@@ -14,7 +14,9 @@ constexpr const char *kNames[] = {
 
 } // namespace
 
-const char *name(Variable variable) { return kNames[int(variable)]; }
+const char *name(Variable variable) {
+  return kNames[int(variable)];
+}
 
 std::optional<std::string> get(Variable variable) {
   const char *value = std::getenv(name(variable));

@@ -134,7 +134,7 @@ private:
   explicit Context(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
   friend class Collective;
-  friend class BackendOf;
+  friend class Backend &backendOf(Context &context);
 };
 
 /// The text of a file; Error::BadInput if it cannot be read. For Program::parse.

@@ -1,0 +1,81 @@
+// What runs the ranks of a context: GPUs, or the emulator. Only Context.cpp and Runner.cpp call it.
+#pragma once
+
+#include "coll/coll.h"
+#include "context/LaunchPlan.h"
+
+namespace coll {
+
+/// How a wait that was given up ended, as the kernels wrote it: the host's copy of coll::Status in
+/// runtime/device/coll/types.h, which a test compares. Host memory that all GPUs of the context see.
+struct alignas(16) LaunchStatus {
+  std::uint32_t abort = 0; ///< 0: nothing; 1: the host asked; 2: a wait ran out of time
+  std::uint32_t unused[3] = {};
+  std::uint64_t where = 0;  ///< rank, mailbox, slot, CTA; 16 bits each, from the low end
+  std::uint64_t epochs = 0; ///< wanted, found; 32 bits each, from the low end
+};
+
+/// A kernel on every rank of a context, with its scratch memory.
+class LoadedKernel {
+public:
+  virtual ~LoadedKernel() = default;
+  virtual const ShapeLimits &limits() const = 0;
+  /// Null for what has none.
+  virtual LaunchStatus *status() { return nullptr; }
+};
+
+/// One launch on one rank, everything decided.
+struct ResolvedLaunch {
+  unsigned entry = 0; ///< place in Manifest::entries
+  LaunchShape shape;
+  std::span<void *const> pointers;
+  std::span<const std::uint64_t> extents;
+  std::span<const std::uint64_t> scalars; ///< bits at the low end
+};
+
+/// A captured sequence of launches of one rank. Destroyed with this object, not while it runs.
+class Graph {
+public:
+  virtual ~Graph() = default;
+};
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  virtual FabricKind kind() const = 0;
+  virtual int ranks() const = 0;
+  virtual std::string describe() const = 0;
+
+  virtual Result<void *> allocate(int rank, std::uint64_t bytes) = 0;
+  virtual void release(int rank, void *memory) = 0;
+  virtual Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes) = 0;
+  virtual Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) = 0;
+  virtual void *stream(int rank) const = 0;
+
+  virtual Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) = 0;
+  /// In stream order; `stream` null is the rank's own.
+  virtual Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) = 0;
+
+  /// Whether everything that was launched has ended. Does the work itself where nothing else does.
+  virtual Result<bool> finished() = 0;
+  /// Waits for everything, however long it takes.
+  virtual void drain() = 0;
+
+  // For the runner, on the ranks' own streams. Refused by the emulator, but for copy.
+  virtual Result<void> copy(int rank, void *to, const void *from, std::uint64_t bytes) = 0; ///< in stream order
+  virtual Result<void> beginCapture(int rank) = 0;
+  virtual Result<std::unique_ptr<Graph>> endCapture(int rank) = 0;
+  virtual Result<void> replay(int rank, Graph &graph) = 0;
+};
+
+Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options);
+Result<std::unique_ptr<Backend>> createEmulatedBackend(const ContextOptions &options);
+
+/// The backend of a context, for the runner.
+Backend &backendOf(Context &context);
+
+/// The time limit of a wait that the options or COLL_TIMEOUT ask for.
+double timeoutSeconds(const ContextOptions &options);
+
+} // namespace coll

@@ -1,0 +1,295 @@
+#include "coll/coll.h"
+
+#include "context/Backend.h"
+#include "context/Region.h"
+#include "platform/Env.h"
+#include "platform/Machine.h"
+
+#include <atomic>
+#include <bit>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <thread>
+
+namespace coll {
+
+using Clock = std::chrono::steady_clock;
+
+struct Collective::State {
+  State(const Kernel &kernel, Context::State &context) : context(context), manifest(kernel.manifest), plan(manifest) {}
+  Context::State &context;
+  const Manifest manifest;
+  const LaunchPlan plan;
+  std::unique_ptr<LoadedKernel> loaded;
+};
+
+struct Context::State {
+  ContextOptions options;
+  std::unique_ptr<Backend> backend;
+  std::vector<std::unique_ptr<Collective::State>> collectives;
+  std::vector<std::pair<int, void *>> memory; ///< (rank, address) of what is allocated
+  std::atomic<bool> aborted{false};
+
+  ~State();
+  void setAbortWords();
+  void warn(const std::string &text) const {
+    if (options.warn)
+      options.warn(text);
+    else
+      std::fprintf(stderr, "coll: warning: %s\n", text.c_str());
+  }
+};
+
+namespace {
+
+const Error kAborted{Error::Code::Failed, "the context was aborted; make a new one"};
+
+/// What the kernels wrote when they gave up, for a person.
+std::string describe(const LaunchStatus &status, const Manifest &manifest, double timeout) {
+  const unsigned rank = status.where & 0xffff, box = status.where >> 16 & 0xffff, slot = status.where >> 32 & 0xffff;
+  std::string what = "mailbox " + std::to_string(box) + ", slot " + std::to_string(slot);
+  if (box == region::kBarrier)
+    what = "rank " + std::to_string(slot) + " at a barrier";
+  else if (box == region::kWrap)
+    what = "all ranks, to start its epochs anew";
+  else if (box < manifest.mailboxes.size())
+    what = "mailbox `" + manifest.mailboxes[box].name + "`, slot " + std::to_string(slot);
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", timeout);
+  return "`" + manifest.member + "`: rank " + std::to_string(rank) + " waited " + seconds + " s for " + what +
+         ": epoch " + std::to_string(std::uint32_t(status.epochs)) + " wanted, " + std::to_string(status.epochs >> 32) +
+         " found; a peer is dead, or did not make the same launches";
+}
+
+/// The kernel of a member that gave up a wait; null if none did.
+template <class Collectives>
+auto *whoGaveUp(Collectives &collectives, std::uint32_t reason) {
+  using State = std::remove_reference_t<decltype(*collectives.front())>;
+  State *found = nullptr;
+  for (auto &collective : collectives)
+    if (LaunchStatus *status = collective->loaded->status(); status && !found)
+      if (std::atomic_ref(status->abort).load(std::memory_order_acquire) == reason) found = collective.get();
+  return found;
+}
+
+/// The bits of a scalar as its declared type wants them. Types of the language that are no numbers are ranks.
+std::uint64_t encode(const Scalar &value, const std::string &type) {
+  if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
+  if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
+  return std::uint64_t(value.integer);
+}
+
+constexpr std::size_t kMaxScalars = 16;
+
+Result<FabricKind> kindFrom(const ContextOptions &options) {
+  if (options.fabric != FabricKind::Auto) return options.fabric;
+  const auto name = env::get(env::Variable::Fabric);
+  if (!name) return FabricKind::Auto;
+  if (*name == "nccl") return FabricKind::Nccl;
+  if (*name == "local") return FabricKind::Local;
+  if (*name == "emulated") return FabricKind::Emulated;
+  return Error{Error::Code::BadInput, "COLL_FABRIC is `" + *name + "`; known are nccl, local, emulated"};
+}
+
+Result<std::unique_ptr<Backend>> createBackend(const ContextOptions &options) {
+  if (options.fabric == FabricKind::Emulated) return createEmulatedBackend(options);
+  if (options.fabric == FabricKind::Auto) {
+    const auto machine = machineGpus();
+    if (!machine || machine->gpus.empty()) return createEmulatedBackend(options);
+  }
+  return createGpuBackend(options);
+}
+
+} // namespace
+
+double timeoutSeconds(const ContextOptions &options) {
+  if (options.timeoutSeconds > 0) return options.timeoutSeconds;
+  double seconds = 0;
+  if (const auto text = env::get(env::Variable::Timeout))
+    std::from_chars(text->data(), text->data() + text->size(), seconds);
+  return seconds > 0 ? seconds : 600;
+}
+
+// ---- Context ----
+
+Result<Context> Context::create(const ContextOptions &options) {
+  if (options.ranks < 0 || options.ranks > 72)
+    return Error{Error::Code::BadInput, std::to_string(options.ranks) + " ranks; a context has 1 to 72"};
+  auto state = std::make_unique<State>();
+  state->options = options;
+  auto kind = kindFrom(options);
+  if (!kind) return kind.error();
+  state->options.fabric = *kind;
+  auto backend = createBackend(state->options);
+  if (!backend) return backend.error();
+  state->backend = std::move(*backend);
+  return Context(std::move(state));
+}
+
+Context::Context(std::unique_ptr<State> state) : state(std::move(state)) {}
+Context::Context(Context &&) noexcept = default;
+Context &Context::operator=(Context &&) noexcept = default;
+Context::~Context() = default;
+
+Context::State::~State() {
+  if (!backend) return;
+  // Launches on streams of the caller's count, too, so it is the GPUs that are waited for, on another thread because
+  // that wait has no limit of its own.
+  constexpr auto kGrace = std::chrono::seconds(2);
+  auto drained = std::async(std::launch::async, [this] { backend->drain(); });
+  if (drained.wait_for(kGrace) != std::future_status::ready) setAbortWords();
+  drained.wait();
+  collectives.clear();
+  for (const auto &[rank, address] : memory) backend->release(rank, address);
+}
+
+void Context::State::setAbortWords() {
+  aborted = true;
+  for (auto &collective : collectives)
+    if (LaunchStatus *status = collective->loaded->status()) {
+      // A kernel's own reason, if it has one, stays.
+      std::uint32_t none = 0;
+      std::atomic_ref(status->abort).compare_exchange_strong(none, 1);
+    }
+}
+
+int Context::ranks() const {
+  return state->backend->ranks();
+}
+FabricKind Context::fabric() const {
+  return state->backend->kind();
+}
+std::string Context::describe() const {
+  return state->backend->describe();
+}
+void *Context::stream(int rank) const {
+  return state->backend->stream(rank);
+}
+void Context::abort() {
+  state->setAbortWords();
+}
+Backend &backendOf(Context &context) {
+  return *context.state->backend;
+}
+
+Result<Collective> Context::load(const Program &program, const Instance &instance, const CompileOptions &options) {
+  const Member *member = program.find(instance.member);
+  if (!member) return Error{Error::Code::BadInput, "the program has no single `" + instance.member + "`"};
+  if (ranks() < member->minRanks || ranks() > member->maxRanks)
+    return Error{Error::Code::BadInput, "`" + member->name + "` is for " + std::to_string(member->minRanks) + " to " +
+                                            std::to_string(member->maxRanks) + " ranks; the context has " +
+                                            std::to_string(ranks())};
+  Diagnostics diagnostics;
+  const auto kernel = program.compile(instance, options, diagnostics);
+  if (!kernel) return Error{Error::Code::Refuted, diagnostics.render()};
+  return load(*kernel);
+}
+
+Result<Collective> Context::load(const Kernel &kernel) {
+  if (state->aborted) return kAborted;
+  if (kernel.manifest.ranks != ranks())
+    return Error{Error::Code::BadInput, "`" + kernel.manifest.member + "` was compiled for " +
+                                            std::to_string(kernel.manifest.ranks) + " ranks; the context has " +
+                                            std::to_string(ranks())};
+  if (kernel.manifest.scalars.size() > kMaxScalars)
+    return Error{Error::Code::Failed, "`" + kernel.manifest.member + "` has too many scalars"};
+  auto collective = std::make_unique<Collective::State>(kernel, *state);
+  auto loaded = state->backend->load(kernel);
+  if (!loaded) return loaded.error();
+  collective->loaded = std::move(*loaded);
+  state->collectives.push_back(std::move(collective));
+  return Collective(state->collectives.back().get());
+}
+
+Result<void *> Context::allocate(int rank, std::uint64_t bytes) {
+  auto memory = state->backend->allocate(rank, bytes);
+  if (memory) state->memory.emplace_back(rank, *memory);
+  return memory;
+}
+
+void Context::release(int rank, void *memory) {
+  if (std::erase(state->memory, std::pair(rank, memory))) state->backend->release(rank, memory);
+}
+
+Result<void> Context::upload(int rank, void *to, const void *from, std::uint64_t bytes) {
+  return state->backend->upload(rank, to, from, bytes);
+}
+
+Result<void> Context::download(int rank, void *to, const void *from, std::uint64_t bytes) {
+  return state->backend->download(rank, to, from, bytes);
+}
+
+Result<void> Context::synchronize() {
+  const auto start = Clock::now();
+  bool warned = false, gaveUp = false;
+  for (;;) {
+    auto finished = state->backend->finished();
+    if (!finished) return finished.error();
+    if (*finished) return check();
+    // One member's kernels do not see another's status: what ends one must end all.
+    if (!gaveUp && whoGaveUp(state->collectives, 2)) gaveUp = true, state->setAbortWords();
+    const auto waited = Clock::now() - start;
+    if (!warned && waited > std::chrono::seconds(30)) {
+      warned = true;
+      state->warn("launches on " + describe() + " have not ended for 30 s; they are given up after " +
+                  std::to_string(int(timeoutSeconds(state->options))) + " s");
+    }
+    // The first millisecond without sleeping: most waits are that short.
+    if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+Result<void> Context::check() {
+  if (const auto *collective = whoGaveUp(state->collectives, 2)) {
+    state->setAbortWords();
+    return Error{Error::Code::Failed,
+                 coll::describe(*collective->loaded->status(), collective->manifest, timeoutSeconds(state->options))};
+  }
+  if (state->aborted) return kAborted;
+  return {};
+}
+
+// ---- Collective ----
+
+const Manifest &Collective::manifest() const {
+  return state->manifest;
+}
+
+Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
+                                std::span<const Scalar> scalars, void *stream) const {
+  const Manifest &manifest = state->manifest;
+  if (state->context.aborted.load(std::memory_order_relaxed)) return kAborted;
+  if (rank < 0 || rank >= manifest.ranks || buffers.size() != manifest.arguments.size() ||
+      extents.size() != manifest.extents.size() || scalars.size() != manifest.scalars.size())
+    return Error{Error::Code::BadInput, "`" + manifest.member + "` takes a rank below " +
+                                            std::to_string(manifest.ranks) + ", " +
+                                            std::to_string(manifest.arguments.size()) + " buffers, " +
+                                            std::to_string(manifest.extents.size()) + " extents and " +
+                                            std::to_string(manifest.scalars.size()) + " scalars"};
+  const LaunchPlan &plan = state->plan;
+  const std::uint64_t packets = plan.packets(extents);
+  if (packets == 0) return {};
+  if (auto good = plan.check(buffers, extents); !good) return good;
+
+  std::array<std::uint64_t, kMaxScalars> words;
+  for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
+  ResolvedLaunch launch;
+  launch.shape = chooseShape(packets, state->loaded->limits());
+  launch.entry = plan.entry(buffers, extents, launch.shape);
+  launch.pointers = buffers;
+  launch.extents = extents;
+  launch.scalars = std::span(words.data(), scalars.size());
+  return state->context.backend->launch(*state->loaded, rank, stream, launch);
+}
+
+Result<std::string> readSource(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};
+  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+} // namespace coll

@@ -1,0 +1,378 @@
+// Ranks on GPUs: memory, streams, modules and launches by the CUDA driver; the fabric gives the scratch regions.
+#include "context/Backend.h"
+#include "context/Parameters.h"
+#include "context/Region.h"
+#include "fabric/Fabric.h"
+#include "jit/Jit.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace coll {
+namespace {
+
+/// A kernel loaded on the GPUs of a context.
+class GpuKernel final : public LoadedKernel {
+public:
+  GpuKernel(const Gpus &gpus, const Manifest &manifest) : manifest(manifest), gpus(gpus) {}
+  ~GpuKernel() override {
+    for (std::size_t gpu = 0; gpu < modules.size(); ++gpu) {
+      Current current(gpus.cuda, gpus.list[gpu]);
+      gpus.cuda.cuModuleUnload(modules[gpu]);
+    }
+    if (statusWord) {
+      Current current(gpus.cuda, gpus.list[0]);
+      gpus.cuda.cuMemFreeHost(statusWord);
+    }
+  }
+  const ShapeLimits &limits() const override { return shapeLimits; }
+  LaunchStatus *status() override { return statusWord; }
+
+  Result<void> loadModule(const Gpu &gpu, const std::string &cubin);
+  Result<void> allocateStatus();
+  Result<void> bound(int ranksPerGpu, int contextsPerGpu);
+
+  const Manifest manifest;
+  std::unique_ptr<SymmetricRegion> region;
+  std::vector<std::vector<std::uint64_t>> teams;  ///< [rank]: the words of Team<N>
+  std::vector<std::vector<CUfunction>> functions; ///< [gpu][entry]
+  LaunchStatus *statusWord = nullptr;
+
+private:
+  const Gpus &gpus;
+  std::vector<CUmodule> modules; ///< [gpu]
+  ShapeLimits shapeLimits;
+};
+
+/// Loads the module and all its functions now: loading at the first launch would wait for kernels that are running,
+/// which may be waiting for that launch.
+Result<void> GpuKernel::loadModule(const Gpu &gpu, const std::string &cubin) {
+  const Cuda &cuda = gpus.cuda;
+  Current current(cuda, gpu);
+  CUmodule module = nullptr;
+  if (auto done = cuda.check(cuda.cuModuleLoadData(&module, cubin.data()), "cuModuleLoadData"); !done) return done;
+  modules.push_back(module);
+  functions.emplace_back();
+  for (const Manifest::Entry &entry : manifest.entries) {
+    CUfunction function = nullptr;
+    if (auto done = cuda.check(cuda.cuModuleGetFunction(&function, module, entry.name.c_str()), "cuModuleGetFunction");
+        !done)
+      return done;
+    if (cuda.cuFuncLoad)
+      if (auto done = cuda.check(cuda.cuFuncLoad(function), "cuFuncLoad"); !done) return done;
+    functions.back().push_back(function);
+  }
+  return {};
+}
+
+Result<void> GpuKernel::allocateStatus() {
+  const Cuda &cuda = gpus.cuda;
+  Current current(cuda, gpus.list[0]);
+  void *memory = nullptr;
+  if (auto done = cuda.check(
+          cuda.cuMemHostAlloc(&memory, sizeof(LaunchStatus), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+          "cuMemHostAlloc");
+      !done)
+    return done;
+  statusWord = new (memory) LaunchStatus;
+  return {};
+}
+
+/// Finds how many CTAs of each size may be launched.
+Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
+  const Cuda &cuda = gpus.cuda;
+  unsigned threads = manifest.maxThreads;
+  std::array<unsigned, 17> resident;
+  resident.fill(region::kMaxCtas);
+  for (std::size_t g = 0; g < functions.size(); ++g) {
+    Current current(cuda, gpus.list[g]);
+    for (CUfunction function : functions[g]) {
+      int most = 0;
+      if (auto done = cuda.check(cuda.cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function),
+                                 "cuFuncGetAttribute");
+          !done)
+        return done;
+      threads = std::min(threads, unsigned(most));
+      for (unsigned warps = 1; warps <= 16; ++warps) {
+        int blocks = 0;
+        if (int(warps * 32) <= most)
+          if (auto done =
+                  cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, int(warps * 32), 0),
+                             "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+              !done)
+            return done;
+        // A launch and, by dependent launch, its successor are resident together: two grids of each rank.
+        const unsigned fit = unsigned(blocks) * gpus.list[g].multiprocessors / (2u * ranksPerGpu * contextsPerGpu);
+        resident[warps] = std::min(resident[warps], fit);
+      }
+    }
+  }
+  if (resident[1] == 0)
+    return Error{Error::Code::MachineLacks, "two launches of `" + manifest.member + "` for each of " +
+                                                std::to_string(ranksPerGpu) +
+                                                " ranks on a GPU do not fit there together"};
+  shapeLimits = {std::min(threads / 32 * 32, 512u), std::min(manifest.maxCtas, region::kMaxCtas), resident};
+  return {};
+}
+
+class GpuGraph final : public Graph {
+public:
+  GpuGraph(const Cuda &cuda, const Gpu &gpu, CUgraphExec exec) : exec(exec), cuda(cuda), gpu(gpu) {}
+  ~GpuGraph() override {
+    Current current(cuda, gpu);
+    cuda.cuGraphExecDestroy(exec);
+  }
+  CUgraphExec exec;
+
+private:
+  const Cuda &cuda;
+  const Gpu &gpu;
+};
+
+class GpuBackend final : public Backend {
+public:
+  GpuBackend(std::unique_ptr<Gpus> devices, std::unique_ptr<Fabric> ranksOn, Jit jit, const ContextOptions &options)
+      : gpus(std::move(devices)), cuda(gpus->cuda), fabric(std::move(ranksOn)), jit(std::move(jit)),
+        timeoutNanoseconds(std::uint64_t(timeoutSeconds(options) * 1e9)),
+        contextsPerGpu(std::max(1, options.contextsPerGpu)), lastStream(fabric->ranks()) {}
+  ~GpuBackend() override {
+    for (std::size_t rank = 0; rank < streams.size(); ++rank) {
+      Current current(cuda, gpuOf(int(rank)));
+      cuda.cuStreamDestroy(streams[rank]);
+    }
+  }
+
+  Result<void> createStreams() {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      Current current(cuda, gpuOf(rank));
+      CUstream stream = nullptr;
+      if (auto done = cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); !done)
+        return done;
+      streams.push_back(stream);
+    }
+    return {};
+  }
+
+  FabricKind kind() const override { return fabric->kind(); }
+  int ranks() const override { return fabric->ranks(); }
+  std::string describe() const override {
+    return std::to_string(ranks()) + " ranks on " + gpus->describe() + " (" + fabric->describe() + ")";
+  }
+  void *stream(int rank) const override { return streams[rank]; }
+
+  Result<void *> allocate(int rank, std::uint64_t bytes) override;
+  void release(int rank, void *memory) override;
+  Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes) override;
+  Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) override;
+  Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
+  Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
+  Result<bool> finished() override;
+  void drain() override;
+  Result<void> copy(int rank, void *to, const void *from, std::uint64_t bytes) override;
+  Result<void> beginCapture(int rank) override;
+  Result<std::unique_ptr<Graph>> endCapture(int rank) override;
+  Result<void> replay(int rank, Graph &graph) override;
+
+private:
+  const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
+
+  std::unique_ptr<Gpus> gpus;
+  const Cuda &cuda;
+  std::unique_ptr<Fabric> fabric; ///< after gpus, so that it goes before them
+  Jit jit;
+  std::uint64_t timeoutNanoseconds;
+  int contextsPerGpu;
+  std::vector<CUstream> streams;    ///< [rank]
+  std::vector<CUstream> lastStream; ///< [rank]: the caller's, last launched on; null if none
+};
+
+CUdeviceptr address(const void *pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+Result<void *> GpuBackend::allocate(int rank, std::uint64_t bytes) {
+  Current current(cuda, gpuOf(rank));
+  CUdeviceptr memory = 0;
+  if (auto done = cuda.check(cuda.cuMemAlloc(&memory, std::max<std::uint64_t>(bytes, 1)), "cuMemAlloc"); !done)
+    return done.error();
+  return reinterpret_cast<void *>(memory);
+}
+
+void GpuBackend::release(int rank, void *memory) {
+  Current current(cuda, gpuOf(rank));
+  cuda.cuMemFree(address(memory));
+}
+
+// Copies go over the rank's stream and not the default one, whose copies from pageable memory may return before the
+// data is there, and for which the rank's launches do not wait.
+Result<void> GpuBackend::upload(int rank, void *to, const void *from, std::uint64_t bytes) {
+  Current current(cuda, gpuOf(rank));
+  if (auto done = cuda.check(cuda.cuMemcpyHtoDAsync(address(to), from, bytes, streams[rank]), "cuMemcpyHtoDAsync");
+      !done)
+    return done;
+  return cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize");
+}
+
+Result<void> GpuBackend::download(int rank, void *to, const void *from, std::uint64_t bytes) {
+  Current current(cuda, gpuOf(rank));
+  if (auto done = cuda.check(cuda.cuMemcpyDtoHAsync(to, address(from), bytes, streams[rank]), "cuMemcpyDtoHAsync");
+      !done)
+    return done;
+  return cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize");
+}
+
+Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
+  const Manifest &manifest = kernel.manifest;
+  if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
+    return Error{Error::Code::Failed, "`" + manifest.member + "` has too many arguments"};
+  auto loaded = std::make_unique<GpuKernel>(*gpus, manifest);
+  std::map<unsigned, std::string> cubins;
+  for (const Gpu &gpu : gpus->list) {
+    std::string &cubin = cubins[gpu.arch];
+    if (cubin.empty()) {
+      auto binary = jit.compile(kernel, Arch{gpu.arch, ""});
+      if (!binary) return binary.error();
+      cubin = std::move(binary->bytes);
+    }
+    if (auto done = loaded->loadModule(gpu, cubin); !done) return done.error();
+  }
+  if (auto done = loaded->bound(fabric->ranksPerGpu(), contextsPerGpu); !done) return done.error();
+  if (auto done = loaded->allocateStatus(); !done) return done.error();
+
+  auto region = fabric->allocate(manifest.regionBytes);
+  if (!region) return region.error();
+  loaded->region = std::move(*region);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    Current current(cuda, gpuOf(rank));
+    CUdeviceptr status = 0;
+    if (auto done =
+            cuda.check(cuda.cuMemHostGetDevicePointer(&status, loaded->statusWord, 0), "cuMemHostGetDevicePointer");
+        !done)
+      return done.error();
+    std::vector<std::uint64_t> regions;
+    for (int hop = 0; hop < ranks(); ++hop)
+      regions.push_back(address(loaded->region->address(rank, (rank + hop) % ranks())));
+    loaded->teams.push_back(teamWords(regions, status, timeoutNanoseconds, rank, manifest.regionBytes));
+  }
+  return std::unique_ptr<LoadedKernel>(std::move(loaded));
+}
+
+Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, const ResolvedLaunch &launch) {
+  auto &kernel = static_cast<GpuKernel &>(loaded);
+  const Gpu &gpu = gpuOf(rank);
+  ParameterBlock block;
+  block.append(kernel.teams[rank]);
+  block.append(launch.pointers);
+  block.append(launch.extents);
+  block.append(launch.scalars);
+  void *parameters[] = {block.words.data()};
+
+  CUlaunchAttribute dependent;
+  std::memset(&dependent, 0, sizeof dependent);
+  dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  dependent.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config;
+  std::memset(&config, 0, sizeof config);
+  config.gridDimX = launch.shape.grid, config.gridDimY = 1, config.gridDimZ = 1;
+  config.blockDimX = launch.shape.block, config.blockDimY = 1, config.blockDimZ = 1;
+  config.hStream = stream ? static_cast<CUstream>(stream) : streams[rank];
+  config.attrs = &dependent;
+  config.numAttrs = gpu.arch >= 90 ? 1 : 0;
+  if (stream) lastStream[rank] = static_cast<CUstream>(stream);
+
+  Current current(cuda, gpu);
+  const CUfunction function = kernel.functions[fabric->gpuOf(rank)][launch.entry];
+  return cuda.check(cuda.cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+}
+
+Result<bool> GpuBackend::finished() {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    Current current(cuda, gpuOf(rank));
+    for (CUstream stream : {streams[rank], lastStream[rank]}) {
+      if (!stream) continue;
+      const CUresult result = cuda.cuStreamQuery(stream);
+      if (result == CUDA_ERROR_NOT_READY) return false;
+      if (auto done = cuda.check(result, "a launch"); !done) return done.error();
+    }
+  }
+  std::fill(lastStream.begin(), lastStream.end(), nullptr);
+  return true;
+}
+
+void GpuBackend::drain() {
+  for (const Gpu &gpu : gpus->list) {
+    Current current(cuda, gpu);
+    cuda.cuCtxSynchronize();
+  }
+}
+
+Result<void> GpuBackend::copy(int rank, void *to, const void *from, std::uint64_t bytes) {
+  Current current(cuda, gpuOf(rank));
+  return cuda.check(cuda.cuMemcpyDtoDAsync(address(to), address(from), bytes, streams[rank]), "cuMemcpyDtoDAsync");
+}
+
+Result<void> GpuBackend::beginCapture(int rank) {
+  Current current(cuda, gpuOf(rank));
+  return cuda.check(cuda.cuStreamBeginCapture(streams[rank], CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+}
+
+Result<std::unique_ptr<Graph>> GpuBackend::endCapture(int rank) {
+  Current current(cuda, gpuOf(rank));
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  if (auto done = cuda.check(cuda.cuStreamEndCapture(streams[rank], &graph), "cuStreamEndCapture"); !done)
+    return done.error();
+  auto made = cuda.check(cuda.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+  cuda.cuGraphDestroy(graph);
+  if (!made) return made.error();
+  std::unique_ptr<Graph> result = std::make_unique<GpuGraph>(cuda, gpuOf(rank), exec);
+  // Uploading at the first replay could wait for kernels that wait for that replay.
+  if (auto done = cuda.check(cuda.cuGraphUpload(exec, streams[rank]), "cuGraphUpload"); !done) return done.error();
+  if (auto done = cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize"); !done)
+    return done.error();
+  return result;
+}
+
+Result<void> GpuBackend::replay(int rank, Graph &graph) {
+  Current current(cuda, gpuOf(rank));
+  return cuda.check(cuda.cuGraphLaunch(static_cast<GpuGraph &>(graph).exec, streams[rank]), "cuGraphLaunch");
+}
+
+/// The fabric asked for, or the best that works.
+Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, FabricKind kind, int ranks) {
+  const bool enough = ranks <= int(gpus.list.size());
+  if (kind == FabricKind::Nccl || (kind == FabricKind::Auto && enough && ranks > 1)) {
+    auto fabric = createNcclFabric(gpus, ranks);
+    if (fabric || kind == FabricKind::Nccl || fabric.error().code != Error::Code::MachineLacks) return fabric;
+  }
+  return createLocalFabric(gpus, ranks);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options) {
+  std::vector<int> ordinals = options.gpus;
+  int ranks = options.ranks;
+  if (ordinals.empty()) {
+    auto cuda = Cuda::get();
+    if (!cuda) return cuda.error();
+    int count = 0;
+    if (auto done = (*cuda)->check((*cuda)->cuDeviceGetCount(&count), "cuDeviceGetCount"); !done) return done.error();
+    // No more GPUs than ranks: a context on one that is not used takes its memory for nothing.
+    for (int gpu = 0; gpu < count && (ranks == 0 || gpu < ranks); ++gpu) ordinals.push_back(gpu);
+  }
+  if (ranks > 0 && int(ordinals.size()) > ranks) ordinals.resize(ranks);
+  auto gpus = Gpus::open(ordinals);
+  if (!gpus) return gpus.error();
+  if (ranks == 0) ranks = int((*gpus)->list.size());
+  auto jit = Jit::create();
+  if (!jit) return jit.error();
+  auto fabric = chooseFabric(**gpus, options.fabric, ranks);
+  if (!fabric) return fabric.error();
+  auto backend = std::make_unique<GpuBackend>(std::move(*gpus), std::move(*fabric), std::move(*jit), options);
+  if (auto done = backend->createStreams(); !done) return done.error();
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+} // namespace coll

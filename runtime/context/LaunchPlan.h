@@ -1,0 +1,64 @@
+// What the host decides at each launch, from counts and alignment alone, so that all ranks decide alike: how many CTAs
+// and threads, and which entry point. Allocates nothing once it is made.
+#pragma once
+
+#include "coll/Manifest.h"
+#include "coll/Result.h"
+
+#include <array>
+#include <span>
+
+namespace coll {
+
+struct LaunchShape {
+  unsigned grid = 1, block = 32;
+};
+
+/// What bounds a shape.
+struct ShapeLimits {
+  unsigned maxThreads = 512; ///< a multiple of 32
+  unsigned maxCtas = 256;
+  /// [w]: the CTAs of w warps, w = 1 .. 16, that may be in a launch so that two launches of every rank on a GPU are
+  /// resident together: kernels that wait for each other must all run.
+  std::array<unsigned, 17> resident = {};
+};
+
+/// The shape for a number of packets. The same on all ranks, as every argument is.
+LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits);
+
+/// A manifest, prepared for launches.
+class LaunchPlan {
+public:
+  explicit LaunchPlan(const Manifest &manifest);
+
+  /// `extents` in the manifest's order, all of them.
+  std::uint64_t domainElements(std::span<const std::uint64_t> extents) const { return product(domain, extents); }
+  std::uint64_t packets(std::span<const std::uint64_t> extents) const;
+  std::uint64_t argumentElements(std::size_t argument, std::span<const std::uint64_t> extents) const {
+    return product(arguments[argument], extents);
+  }
+
+  /// Whether the arguments are such as the contract and the capacity allow. `extents` and `pointers` must have the
+  /// right number of elements.
+  Result<void> check(std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;
+
+  /// The place in Manifest::entries of the quickest entry point that these arguments allow.
+  unsigned entry(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
+
+private:
+  /// A product of free extents (by their place) and of a constant.
+  struct Size {
+    std::uint64_t constant = 1;
+    std::vector<unsigned> extents;
+  };
+  Size sizeOfExtents(const std::vector<std::string> &names) const;
+  static std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents);
+  bool mayShare(std::size_t one, std::size_t other) const;
+
+  const Manifest &manifest;
+  Size domain;
+  std::vector<Size> arguments;
+  int onePacket = -1, wholePackets = -1, anyPackets = -1; ///< places of the entries; -1 if there is none
+};
+
+} // namespace coll

@@ -1,0 +1,33 @@
+// The kernel's one parameter: Team<N>, pointers, extents, scalars, each field 8 bytes (Manifest::parameterBytes).
+#pragma once
+
+#include "coll/Manifest.h"
+
+#include <array>
+#include <span>
+
+namespace coll {
+
+/// The bytes of one launch's parameter, on the stack of the launch.
+struct ParameterBlock {
+  static constexpr std::size_t kMaxWords = 128;
+  std::array<std::uint64_t, kMaxWords> words;
+  std::size_t used = 0;
+
+  void append(std::span<const std::uint64_t> values) {
+    for (std::uint64_t value : values) words[used++] = value;
+  }
+  void append(std::span<void *const> pointers) {
+    for (void *pointer : pointers) words[used++] = reinterpret_cast<std::uintptr_t>(pointer);
+  }
+};
+
+/// The fields of Team<N> for rank `me`: regions[h] is that of rank (me + h) mod N as `me` addresses it.
+inline std::vector<std::uint64_t> teamWords(std::span<const std::uint64_t> regions, std::uint64_t status,
+                                            std::uint64_t timeoutNanoseconds, int me, std::uint64_t regionBytes) {
+  std::vector<std::uint64_t> words(regions.begin(), regions.end());
+  for (std::uint64_t word : {status, timeoutNanoseconds, std::uint64_t(me), regionBytes}) words.push_back(word);
+  return words;
+}
+
+} // namespace coll

@@ -1,0 +1,14 @@
+// The host's copy of the numbers in runtime/device/coll/region.h and types.h; a test compares the two.
+#pragma once
+
+#include <cstdint>
+
+namespace coll::region {
+
+constexpr unsigned kMaxCtas = 256;
+
+/// Whom a wait was for, in LaunchStatus::where, where it is not the number of a mailbox.
+constexpr unsigned kBarrier = 0xffff;
+constexpr unsigned kWrap = 0xfffe;
+
+} // namespace coll::region

@@ -1,0 +1,43 @@
+// How the ranks of a context reach each other's memory.
+#pragma once
+
+#include "coll/coll.h"
+#include "platform/Cuda.h"
+
+namespace coll {
+
+/// Scratch memory of the same size on every rank, zeroed. Freed with this object.
+class SymmetricRegion {
+public:
+  virtual ~SymmetricRegion() = default;
+  /// The region of rank `of` as kernels of rank `seenBy` address it. A rank has one address for a location, whoever
+  /// the location belongs to.
+  virtual void *address(int seenBy, int of) const = 0;
+};
+
+/// Ranks on GPUs. Nothing here is called while launches are in flight.
+class Fabric {
+public:
+  virtual ~Fabric() = default;
+
+  virtual FabricKind kind() const = 0;
+  virtual int ranks() const = 0;
+  /// The place in Gpus::list of a rank's GPU.
+  virtual int gpuOf(int rank) const = 0;
+  /// "nccl 2.28.9"
+  virtual std::string describe() const = 0;
+
+  /// Collective over all ranks. Returns when every rank's part is zeroed and reachable.
+  virtual Result<std::unique_ptr<SymmetricRegion>> allocate(std::uint64_t bytes) = 0;
+
+  /// How many ranks share a GPU, at most.
+  int ranksPerGpu() const;
+};
+
+/// One process, a GPU for each rank, NCCL's windows. `gpus` outlives the fabric.
+Result<std::unique_ptr<Fabric>> createNcclFabric(const Gpus &gpus, int ranks);
+
+/// One process, rank r on GPU r mod G, ordinary memory with peer access.
+Result<std::unique_ptr<Fabric>> createLocalFabric(const Gpus &gpus, int ranks);
+
+} // namespace coll

@@ -1,0 +1,43 @@
+// The part of NCCL's C interface that the fabric calls, opened when first needed. Declared here: NCCL's header is often
+// not where CUDA's are, and of its types only opaque handles are used.
+#pragma once
+
+#include "platform/DynamicLibrary.h"
+
+#include <cstddef>
+
+namespace coll {
+
+struct NcclCommObject;
+using NcclComm = NcclCommObject *;
+struct NcclWindowObject;
+using NcclWindow = NcclWindowObject *; ///< a device address
+
+/// Functions as in nccl.h; 0 is success.
+struct Nccl {
+  int (*getVersion)(int *version);
+  const char *(*getErrorString)(int result);
+  const char *(*getLastError)(NcclComm comm);
+  int (*groupStart)();
+  int (*groupEnd)();
+  int (*commInitAll)(NcclComm *comms, int count, const int *devices);
+  int (*commDestroy)(NcclComm comm);
+  int (*memAlloc)(void **memory, std::size_t bytes);
+  int (*memFree)(void *memory);
+  int (*commWindowRegister)(NcclComm comm, void *memory, std::size_t bytes, NcclWindow *window, int flags);
+  int (*commWindowDeregister)(NcclComm comm, NcclWindow window);
+  int (*getPeerDevicePointer)(NcclWindow window, std::size_t offset, int peer, void **pointer); ///< null before 2.29
+
+  int version = 0; ///< 22809 for 2.28.9
+  std::string path;
+
+  std::string versionText() const;
+  Result<void> check(int result, const char *what) const;
+
+  static constexpr int kOldest = 22800; ///< windows as the fabric reads them
+
+  /// The process's NCCL. Error::MachineLacks if there is none or it is too old.
+  static Result<const Nccl *> get(const std::string &path = "");
+};
+
+} // namespace coll
