@@ -17,6 +17,8 @@ public:
   void comment(llvm::StringRef text, unsigned hang = 0);
   void open(const llvm::Twine &text) { line(text), depth += 2; }
   void close(const llvm::Twine &text) { depth -= 2, line(text); }
+  /// Moves the margin, for what is broken over several lines.
+  void indent(int columns) { depth = unsigned(int(depth) + columns); }
   /// A line at the left margin, for preprocessor directives.
   void directive(const llvm::Twine &text);
 

@@ -78,6 +78,7 @@ private:
         [&](const PacketLoop &s) { packetLoop(s); },
         [&](const Barrier &s) {
           out.blank();
+          lastLine = 0;
           announce(s.where);
           out.line("launch.barrier(" + Twine(s.number) + ");");
         },
@@ -201,14 +202,18 @@ private:
   void forRanks(const ForRanks &loop) {
     for (const Stmt &s : loop.body)
       if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
-    const bool skipsSelf = llvm::all_of(loop.body, [&](const Stmt &s) { return keepsOuterValue(s, loop); });
+    const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
     for (const Stmt &s : loop.body)
-      if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone) {
-        if (skipsSelf) valueNames[send->own] = nameOf(send->value);
+      if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && isKept(send->own)) {
+        if (others) valueNames[send->own] = nameOf(send->value);
         else declare(send->own);
       }
     out.directive("#pragma unroll");
-    out.open("for (int hop = " + Twine(skipsSelf ? 1 : 0) + "; hop < N; ++hop) {");
+    if (others && loop.body.size() == 1 && !usesVariable(loop)) {
+      const Send &send = std::get<Send>(loop.body.front().op());
+      return out.line("for (int hop = 1; hop < N; ++hop) " + Twine(sendText(send, "hop")));
+    }
+    out.open("for (int hop = " + Twine(others ? 1 : 0) + "; hop < N; ++hop) {");
     if (usesVariable(loop)) out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
     std::string guard;
     for (const Stmt &s : loop.body)
@@ -218,11 +223,22 @@ private:
     out.close("}");
   }
 
-  /// A send of a value from outside the loop that is not sent to this rank itself.
-  bool keepsOuterValue(const Stmt &stmt, const ForRanks &loop) const {
+  /// Whether nothing is to be done for this rank itself: what it keeps is a value from outside the loop, or not used.
+  bool skipsSelf(const Stmt &stmt, const ForRanks &loop) const {
+    if (std::holds_alternative<Load>(stmt.op())) return true;
     const auto *send = std::get_if<Send>(&stmt.op());
     if (!send || send->own == kNone || !send->peer.isVariable(loop.variable)) return false;
+    if (!isKept(send->own)) return true;
     return llvm::none_of(loop.body, [&](const Stmt &s) { return resultOf(s) == send->value; });
+  }
+
+  bool isKept(ValueId own) const {
+    bool kept = false;
+    walk(program.body, [&](const Stmt &s) {
+      if (const auto *poll = std::get_if<Poll>(&s.op())) kept |= poll->own == own;
+      if (const auto *read = std::get_if<Read>(&s.op())) kept |= read->own == own;
+    });
+    return kept;
   }
 
   bool usesVariable(const ForRanks &loop) const {
@@ -241,7 +257,7 @@ private:
     const auto *send = std::get_if<Send>(&stmt.op());
     if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt, false);
     announce(send->where);
-    if (send->own == kNone || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
+    if (send->own == kNone || !isKept(send->own) || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
     out.line("if (hop == 0) " + Twine(nameOf(send->own)) + " = " + nameOf(send->value) + ";");
     out.line("else " + Twine(sendText(*send, "hop")));
   }
@@ -257,11 +273,13 @@ private:
     const std::string part = declareName(result);
     const std::string argument = "coll::u32 " + variables.at(loop.variable);
     out.line("coll::eachSlot<" + Twine(boxName(box)) + ">(");
-    out.line("    launch, i" + Twine(ownText(own)) + ", " +
+    out.indent(4);
+    out.line("launch, i" + Twine(ownText(own)) + ", " +
              (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
-    out.open("    [&](" + Twine(argument) + ", const Packet &" + part + ") {");
+    out.open("[&](" + Twine(argument) + ", const Packet &" + part + ") {");
     for (std::size_t s = 1; s < loop.body.size(); ++s) inner(loop.body[s], false);
-    out.close("    });");
+    out.close("});");
+    out.indent(-4);
   }
 
   // ---- Pieces of text ----
@@ -296,7 +314,7 @@ private:
 
   std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
   std::string nameOf(ValueId v) const { return valueNames.at(v); }
-  void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + ";"); }
+  void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + " = {};"); }
   std::string declarator(ValueId v, bool declared) { return declared ? nameOf(v) : "const Packet " + declareName(v); }
 };
 

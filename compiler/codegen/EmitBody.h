@@ -14,11 +14,6 @@ struct BodyNames {
   Names names;
   std::map<std::string, std::string> buffers, extents, boxes; ///< the author's name to that in the text
   std::string function;                                        ///< the template that holds the body
-
-  std::string add(llvm::StringRef wanted, std::map<std::string, std::string> &table) { return add(wanted, wanted, table); }
-  std::string add(llvm::StringRef wanted, llvm::StringRef author, std::map<std::string, std::string> &table) {
-    return table[author.str()] = names.unique(wanted);
-  }
 };
 
 /// Writes the body as a function template over Shape; sets names.function.

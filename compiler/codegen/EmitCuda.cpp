@@ -44,10 +44,10 @@ private:
     if (program.op) title += ", " + std::string(keyword(*program.op));
     out.comment(title + "   generated from " + baseName(program.sourceFile));
     out.line("//");
-    for (const Ensures &e : program.ensures) out.comment("Contract  " + ensuresText(e), 11);
-    for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 11);
-    out.comment("Proof     " + program.proof, 11);
-    if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 11);
+    for (const Ensures &e : program.ensures) out.comment("Contract  " + ensuresText(e), 10);
+    for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 10);
+    out.comment("Proof     " + program.proof, 10);
+    if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 10);
   }
 
   std::string ensuresText(const Ensures &e) const {
@@ -78,12 +78,14 @@ private:
   void arguments() {
     out.open("struct Args {");
     out.line("coll::Team<N> team;");
+    Names fields; // members of Args: they cannot clash with the variables of the body
+    fields.unique("team");
     for (const Buffer &b : program.buffers) {
-      const std::string field = names.add(b.name, names.buffers);
-      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + "; // " + shapeText(b));
+      const std::string field = names.buffers[b.name] = fields.unique(b.name);
+      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + "; // T" + shapeText(b));
     }
     for (const std::string &extent : program.extents)
-      out.line("coll::u64 " + names.add(extent, names.extents) + ";");
+      out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
     out.close("};");
     out.blank();
   }
@@ -95,13 +97,13 @@ private:
   }
 
   void mailboxes() {
+    if (!program.mailboxes.empty()) out.line("// type, ranks, number, offset in the region, slots, packets a slot, copies");
     for (std::size_t number = 0; number < program.mailboxes.size(); ++number) {
       const Mailbox &box = program.mailboxes[number];
       std::string name = box.name;
       name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
-      name = names.add(name, box.name, names.boxes);
+      name = names.boxes[box.name] = names.names.unique(name);
       out.from(lineOf(program, box.where));
-      out.line("// number, offset, slots, packets a slot, copies");
       out.line("using " + name + " = coll::" + (box.sync == Sync::LL ? "ll" : "plain") + "::Mailbox<T, N, " +
                llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
                llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");

@@ -70,6 +70,7 @@ private:
     again.from.length.index = again.from.length.index.substitute(use.peerVariable, Index::variable("me"));
     again.result = program.addValue(program.values[load->result].name, length);
     use.send->own = program.addValue("own", length); // not used: it only stops the send to this rank itself
+    again.where = match(use.readLoop->body.front(), [](const auto &s) -> SourceOffset { return s.where; });
     setOwn(use.readLoop->body, box, again.result);
     use.readLoop->body.insert(use.readLoop->body.begin(), again);
   }
