@@ -74,29 +74,32 @@ Result Engine::run() {
 }
 
 void Engine::prepare() {
-  std::size_t stackCount = 0;
+  std::size_t threadCount = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     Rank &rank = ranks[r];
-    std::size_t grid = 0, threads = 0;
+    std::size_t grid = 0, live = 0;
     for (const auto &launch : rank.launches) {
       grid = std::max<std::size_t>(grid, launch.grid);
-      threads = std::max<std::size_t>(threads, std::size_t(launch.grid) * launch.block);
+      live = std::max<std::size_t>(live, std::size_t(launch.grid) * launch.block);
     }
-    rank.firstStack = stackCount;
-    stackCount += threads;
+    rank.firstThread = threadCount;
+    threadCount += live;
     rank.ctas.resize(grid);
     for (std::size_t c = 0; c < grid; ++c) {
       Cta &cta = rank.ctas[c];
-      cta.rank = int(r), cta.index = int(c), cta.number = int(all.size());
+      cta.rank = int(r), cta.index = int(c), cta.number = unsigned(all.size());
       cta.priority = int(random.below(1'000'000));
       all.push_back(&cta);
     }
   }
   ready.resize(all.size());
   queued.resize(all.size());
-  stacks.reserve(stackCount);
+  stacks.reserve(threadCount);
+  threads.assign(threadCount + 1, nullptr);
+  units.emplace_back();
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
+  burst = 1u << random.below(3) * 3;
 }
 
 void Engine::threadBody(void *argument) {
@@ -115,7 +118,6 @@ void Engine::startNext(Rank &rank) {
   }
   const QueuedLaunch &launch = rank.launches[rank.current];
   rank.live = launch.grid * launch.block;
-  char *stack = nullptr;
   for (unsigned c = 0; c < launch.grid; ++c) {
     Cta &cta = rank.ctas[c];
     cta.begin(launch.block);
@@ -126,7 +128,10 @@ void Engine::startNext(Rank &rank) {
       thread.at = {{t, 0, 0}, {c, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}};
       thread.floor = thread.newestRead = now;
       thread.lookedAt = UINT32_MAX;
-      stack = stacks[rank.firstStack + std::size_t(c) * launch.block + t];
+      const std::size_t index = rank.firstThread + std::size_t(c) * launch.block + t;
+      thread.number = std::uint32_t(index + 1);
+      threads[thread.number] = &thread;
+      char *stack = stacks[index];
       Stacks::canary(stack) = Stacks::kCanary;
       thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
       cta.ready.push_back(&thread);
@@ -142,15 +147,23 @@ void Engine::afterProgress(Rank &rank) {
 bool Engine::step() {
   if (pendingTotal && random.chance(policy.commitRate) && commitOne(false)) return true;
   if (Cta *cta = pickCta()) {
-    const std::size_t i = fair() ? cta->ready.size() - 1 : random.below(std::uint32_t(cta->ready.size()));
-    Thread *thread = cta->ready[i];
-    cta->ready[i] = cta->ready.back();
-    cta->ready.pop_back();
+    Thread *thread = cta->ready.front();
+    if (fair()) {
+      cta->ready.erase(cta->ready.begin()); // who has waited longest, so that what it waits for has come meanwhile
+    } else {
+      const std::size_t i = random.below(std::uint32_t(cta->ready.size()));
+      thread = cta->ready[i];
+      cta->ready[i] = cta->ready.back();
+      cta->ready.pop_back();
+    }
     if (cta->ready.empty()) ready.erase(cta);
     resume(*thread);
     return true;
   }
-  if (pendingTotal) return commitOne(true);
+  if (pendingTotal) {
+    for (unsigned left = 1 + random.below(burst); left > 0 && pendingTotal; --left) commitOne(true);
+    return true;
+  }
   if (starved.empty()) return false;
   const std::size_t i = random.below(std::uint32_t(starved.size()));
   Thread *thread = starved[i];
@@ -189,9 +202,9 @@ bool Engine::commitOne(bool force) {
   }
   Pending *unit = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
   // Stores of one CTA to one location keep their order.
-  Pending *earliest = unit->line->pending;
-  while (earliest->cta != cta || !earliest->overlaps(unit->offset, unit->size)) earliest = earliest->next;
-  commit(*earliest);
+  std::uint32_t earliest = unit->line->pending;
+  while (units[earliest].cta != cta || !units[earliest].overlaps(unit->offset, unit->size)) earliest = units[earliest].next;
+  commit(units[earliest]);
   return true;
 }
 
@@ -207,8 +220,7 @@ void Engine::resume(Thread &thread) {
 void Engine::threadEnded(Thread &thread) {
   Cta &cta = *thread.cta;
   Rank &rank = ranks[cta.rank];
-  const std::size_t index = std::size_t(cta.index) * rank.launches[rank.current].block + thread.at.thread.x;
-  if (Stacks::canary(stacks[rank.firstStack + index]) != Stacks::kCanary) {
+  if (Stacks::canary(stacks[thread.number - 1]) != Stacks::kCanary) {
     status = Result::Fault;
     report = "stack overflow of the emulated thread, which has " + std::to_string(Stacks::kBytes) + " bytes: " +
              describeThread(thread) + "\n";

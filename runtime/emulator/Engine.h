@@ -53,7 +53,7 @@ private:
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void issue(Line &line, unsigned offset, unsigned bytes, const void *value, bool add);
-  void apply(Line &line, int writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add);
+  void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add);
   void commit(Pending &unit);
   void drain();
   bool drained(const Thread &thread) const;
@@ -90,12 +90,14 @@ private:
   std::uint64_t pendingTotal = 0;
   int victim = 0;
   bool frozenStores = false; ///< the frozen rank's stores are held back as well
+  unsigned burst = 1;        ///< stores that take effect in a row, at most, when no thread can run
   unsigned finishedRanks = 0;
   std::size_t turn = 0; ///< of the fair schedule
   CtaSet ready, queued;
   std::vector<Cta *> all;
+  std::vector<Thread *> threads; ///< by number; [0] is null
   std::vector<Thread *> starved;
-  std::deque<Pending> units; ///< storage; `freeUnits` are the ones not in use
+  std::deque<Pending> units; ///< by number; [0] is unused
   std::vector<Pending *> freeUnits;
   Stacks stacks;
   Statistics statistics;

@@ -50,12 +50,10 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
     if (newest > thread.floor && newest > thread.recent.newest(location) && line.writer != thread.cta->number &&
         random.chance(staleRate)) {
       // As of just before the newest version: only the words that it changed differ.
-      seenAt = newest - 1, version = 0;
+      seenAt = version = newest - 1;
       for (unsigned w = firstWord; w <= lastWord; ++w) {
-        const bool changed = line.time[w] == newest;
-        version = std::max(version, changed ? line.timeBefore[w] : line.time[w]);
         const unsigned from = std::max(offset, w * 4), to = std::min(offset + bytes, w * 4 + 4);
-        if (changed) std::memcpy(image + from, line.before + from, to - from);
+        if (line.time[w] == newest) std::memcpy(image + from, line.before + from, to - from);
       }
     }
     raiseFloor(thread, thread.recent.note(location, version));
@@ -70,7 +68,8 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
 
 /// Lays the stores of the thread's CTA that are yet to take effect over what memory holds.
 void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *image) {
-  for (const Pending *p = line.pending; p; p = p->next) {
+  for (std::uint32_t n = line.pending; n; n = units[n].next) {
+    const Pending *p = &units[n];
     if (p->cta != thread.cta || !p->overlaps(offset, bytes)) continue;
     if (p->thread != &thread) thread.sawMate = true;
     if (p->add) {
@@ -107,17 +106,20 @@ void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *valu
   Thread &thread = *running;
   Cta &cta = *thread.cta;
   if (fair()) return apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
-  if (freeUnits.empty()) freeUnits.push_back(&units.emplace_back());
+  if (freeUnits.empty()) {
+    freeUnits.push_back(&units.emplace_back());
+    freeUnits.back()->number = std::uint32_t(units.size() - 1);
+  }
   Pending &unit = *freeUnits.back();
   freeUnits.pop_back();
-  unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = nullptr;
+  unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = 0;
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
   unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
   std::memcpy(unit.bytes, value, bytes);
 
-  Pending **tail = &line.pending;
-  while (*tail) tail = &(*tail)->next;
-  *tail = &unit;
+  std::uint32_t *tail = &line.pending;
+  while (*tail) tail = &units[*tail].next;
+  *tail = unit.number;
   if (cta.queue.empty()) queued.insert(&cta);
   cta.queue.push_back(&unit);
   cta.enqueued(thread.phase);
@@ -125,12 +127,12 @@ void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *valu
 }
 
 /// A store takes effect for all threads of all ranks at once.
-void Engine::apply(Line &line, int writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add) {
+void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add) {
   const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
   ++now;
   for (unsigned w = firstWord; w <= lastWord; ++w) {
     std::memcpy(line.before + w * 4, line.value + w * 4, 4);
-    line.timeBefore[w] = line.time[w], line.time[w] = now;
+    line.time[w] = now;
   }
   if (add) {
     std::uint32_t sum, addend;
@@ -140,13 +142,13 @@ void Engine::apply(Line &line, int writer, unsigned offset, unsigned bytes, cons
   } else {
     std::memcpy(line.value + offset, value, bytes);
   }
-  line.newest = now, line.writer = writer;
-  Thread *waiter = line.waiters;
-  line.waiters = nullptr;
+  line.writer = writer;
+  std::uint32_t waiter = line.waiters;
+  line.waiters = 0;
   while (waiter) {
-    Thread *next = waiter->nextWaiter;
-    wake(*waiter);
-    waiter = next;
+    Thread &thread = *threads[waiter];
+    waiter = thread.nextWaiter;
+    wake(thread);
   }
 }
 
@@ -154,8 +156,8 @@ void Engine::commit(Pending &unit) {
   Cta &cta = *unit.cta;
   apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
 
-  Pending **link = &unit.line->pending;
-  while (*link != &unit) link = &(*link)->next;
+  std::uint32_t *link = &unit.line->pending;
+  while (*link != unit.number) link = &units[*link].next;
   *link = unit.next;
   cta.queue[unit.index] = cta.queue.back();
   cta.queue[unit.index]->index = unit.index;
@@ -227,12 +229,12 @@ void Engine::spinHint(std::uint64_t address) {
   Thread &thread = *running;
   Line &line = locate(address / 4 * 4, 4, "wait");
   // Whatever took effect after the thread looked may be what it waits for, so it looks again.
-  const bool missed = line.newest > thread.lookedAt;
+  const bool missed = line.newest() > thread.lookedAt;
   thread.lookedAt = UINT32_MAX;
   if (missed) return yieldNow();
   thread.state = Thread::Polling;
   thread.polled = address;
   thread.nextWaiter = line.waiters;
-  line.waiters = &thread;
+  line.waiters = thread.number;
   leave();
 }

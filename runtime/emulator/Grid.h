@@ -18,21 +18,21 @@ class RecentReads {
 public:
   std::uint32_t newest(std::uint64_t location) const {
     const auto &e = entries[slot(location)];
-    return e.location == location ? e.time : 0;
+    return e.location == std::uint32_t(location / 4) ? e.time : 0;
   }
   /// Returns what the floor must be at least from now on.
   std::uint32_t note(std::uint64_t location, std::uint32_t time) {
     auto &e = entries[slot(location)];
-    const bool same = e.location == location;
+    const bool same = e.location == std::uint32_t(location / 4);
     const std::uint32_t pushedOut = same ? 0 : e.time;
-    e = {location, same && e.time > time ? e.time : time};
+    e = {std::uint32_t(location / 4), same && e.time > time ? e.time : time};
     return pushedOut;
   }
 
 private:
+  /// Two locations that agree in the bits kept count as one, which again only makes loads fresher.
   struct Entry {
-    std::uint64_t location = 0;
-    std::uint32_t time = 0;
+    std::uint32_t location = 0, time = 0;
   };
   static unsigned slot(std::uint64_t location) { return (location / 16 ^ location / 4096) % 16; }
   std::array<Entry, 16> entries;
@@ -41,25 +41,27 @@ private:
 struct Thread {
   enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, Draining, Done };
 
+  // What every access touches comes first.
   Fiber fiber;
-  emulated::Coordinates at;
   Cta *cta = nullptr;
   State state = Ready;
   bool sawMate = false;         ///< has read a store of a CTA mate that was yet to take effect
-  std::uint32_t pending = 0;    ///< own stores yet to take effect
-  std::uint32_t phase = 0;      ///< CTA barriers passed
   std::uint32_t floor = 0;      ///< stores that took effect up to here are visible to every load
   std::uint32_t newestRead = 0; ///< the latest version read so far; a fence makes it the floor
   std::uint32_t lookedAt = 0;   ///< the oldest state of memory seen by a load since the last spinHint
+  std::uint32_t pending = 0;    ///< own stores yet to take effect
+  std::uint32_t phase = 0;      ///< CTA barriers passed
+  std::uint32_t number = 0;     ///< its own; from 1
+  std::uint32_t nextWaiter = 0; ///< on the same line; 0: none
   std::uint64_t polled = 0;     ///< the address waited for while Polling
-  Thread *nextWaiter = nullptr;
+  emulated::Coordinates at;
   RecentReads recent;
 };
 
 struct Cta {
   int rank = 0;
   int index = 0;  ///< in its grid
-  int number = 0; ///< among all of the machine
+  unsigned number = 0; ///< among all of the machine
   int priority = 0;
   unsigned done = 0;
   std::vector<Thread> threads;
@@ -104,7 +106,7 @@ struct Rank {
   unsigned live = 0;         ///< threads of the current launch that have not ended
   std::uint64_t pending = 0; ///< stores of the current launch that have yet to take effect
   std::vector<Cta> ctas;     ///< as many as the largest grid has
-  std::size_t firstStack = 0;
+  std::size_t firstThread = 0; ///< number of its thread 0 among all of the machine, less 1
   std::uint64_t region = 0, status = 0; ///< addresses
 
   bool finished() const { return current >= int(launches.size()); }

@@ -49,7 +49,7 @@ std::unique_ptr<Segment::Page> Memory::freshPage(const Segment &segment, std::ui
     for (const auto &range : poison)
       for (std::uint64_t at = std::max(begin, range.begin); at < std::min(end, range.end); at += 16)
         fill(at, range.dataWordsOnly);
-  for (auto &line : fresh->line) line.writer = -1;
+  for (auto &line : fresh->line) line.writer = Line::kHost;
   return fresh;
 }
 

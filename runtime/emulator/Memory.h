@@ -18,29 +18,33 @@ struct Pending {
   Thread *thread;
   Cta *cta;
   struct Line *line;
-  Pending *next;       ///< the one issued after it to the same line
-  std::uint32_t index; ///< in the queue of its CTA
-  std::uint32_t phase; ///< how many CTA barriers its thread had passed
+  std::uint32_t number; ///< its own; from 1
+  std::uint32_t next;   ///< the one issued after it to the same line; 0: none
+  std::uint32_t index;  ///< in the queue of its CTA
+  std::uint32_t phase;  ///< how many CTA barriers its thread had passed
   std::uint8_t offset, size;
   bool add; ///< adds its 4 bytes instead of replacing
   std::uint8_t bytes[16];
 
-  bool overlaps(unsigned first, unsigned bytesCount) const {
-    return offset < first + bytesCount && first < unsigned(offset) + size;
+  bool overlaps(unsigned first, unsigned count) const { return offset < first + count && first < unsigned(offset) + size; }
+};
+
+/// 16 bytes: per word the value, the one before it, and the time at which the value took effect (0: from the
+/// beginning). A cache line of the host, as a run has hundreds of thousands of these.
+struct alignas(64) Line {
+  std::uint8_t value[16], before[16];
+  std::uint32_t time[4];
+  std::uint32_t writer; ///< number of the CTA whose store took effect last; kHost for the host
+  std::uint32_t pending, waiters; ///< heads of lists, as numbers of Pending (in the order of issue) and Thread; 0: none
+
+  static constexpr std::uint32_t kHost = UINT32_MAX;
+  std::uint32_t newest() const {
+    const std::uint32_t a = time[0] > time[1] ? time[0] : time[1], b = time[2] > time[3] ? time[2] : time[3];
+    return a > b ? a : b;
   }
 };
 
-/// 16 bytes: per word the value, the one before it, and the times at which they took effect (0: from the beginning).
-struct alignas(16) Line {
-  std::uint8_t value[16], before[16];
-  std::uint32_t time[4], timeBefore[4];
-  std::uint32_t newest;  ///< the latest of `time`
-  int writer;            ///< number of the CTA whose store took effect last; -1 for the host
-  Pending *pending;      ///< in the order of issue
-  Thread *waiters;       ///< parked until something takes effect here
-};
-
-/// A buffer or a scratch region. The rest of its granules is red zone.
+/// A buffer or a scratch region. What is left of its granules is red zone.
 struct Segment {
   static constexpr std::uint64_t kPageBytes = 1024;
   struct Page {
