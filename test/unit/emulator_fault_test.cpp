@@ -46,6 +46,10 @@ TEST(EmulatorFault, DeadlockNamesTheLine) {
   expectReport(8, Result::Deadlock, "waits for rank 1's mailbox `box` copy 1 slot 2 line 9");
 }
 
+TEST(EmulatorFault, StackOverflow) {
+  expectReport(9, Result::Fault, "stack overflow of the emulated thread, which has 32768 bytes");
+}
+
 TEST(EmulatorFault, StepLimitSaysSo) {
   AllReduce job;
   job.file = "oneshot_ll.cu";

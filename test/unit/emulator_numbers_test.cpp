@@ -1,7 +1,126 @@
-// Conversions and arithmetic of the emulated device against independent ones.
+// Conversions and arithmetic of the emulated device, bit by bit, against independent ones.
 #include "emulator_fixture.h"
+
+#include <bit>
+#include <cmath>
 
 using namespace coll::emu;
 using namespace coll::emu::test;
 
-TEST(EmulatorNumbers, Placeholder) {}
+namespace {
+
+using Bits = std::uint32_t;
+using Pairs = std::vector<std::pair<Bits, Bits>>;
+
+std::vector<Bits> device(int function, const Pairs &inputs) {
+  coll::Manifest manifest;
+  manifest.ranks = 1;
+  manifest.regionBytes = 1152;
+  const auto module = kernel("numbers.cu", {"FUNCTION " + std::to_string(function)}, {"numbers"});
+  Machine machine(manifest, Policy::fair());
+  const Buffer x = machine.allocate(0, "x", inputs.size() * 8), y = machine.allocate(0, "y", inputs.size() * 4);
+  machine.write(x, std::as_bytes(std::span(inputs)));
+  std::string error;
+  EXPECT_TRUE(machine.launch(0, {module, "numbers", 1, 1, {{x}, {y}}, {inputs.size()}, {}}, error)) << error;
+  const Result result = machine.run();
+  EXPECT_EQ(result.status, Result::Ok) << result.report;
+  std::vector<Bits> outputs(inputs.size());
+  machine.read(y, std::as_writable_bytes(std::span(outputs)));
+  return outputs;
+}
+
+float asFloat(Bits bits) { return std::bit_cast<float>(bits); }
+Bits asBits(float v) { return v == v ? std::bit_cast<Bits>(v) : 0x7fffffff; }
+
+/// To a format of `fraction` bits whose smallest normal number is 2^lowest and whose largest exponent is `highest`.
+Bits narrow(float v, int fraction, int lowest, int highest, int signBit) {
+  if (v != v) return 0x7fff;
+  const Bits sign = std::signbit(v) ? 1u << signBit : 0;
+  const double a = std::fabs(double(v));
+  if (a == 0) return sign;
+  if (std::isinf(a)) return sign | Bits(highest - lowest + 2) << fraction;
+  const int exponent = std::max(std::ilogb(a), lowest);
+  double units = std::nearbyint(std::ldexp(a, fraction - exponent)); // ties to even
+  // Units past the fraction carry into the exponent by themselves.
+  const Bits bits = Bits(units) + (Bits(exponent - lowest) << fraction);
+  return sign | std::min(bits, Bits(highest - lowest + 2) << fraction);
+}
+Bits half(float v) { return narrow(v, 10, -14, 15, 15); }
+Bits bfloat(float v) { return narrow(v, 7, -126, 127, 15); }
+
+/// All exponents and signs, with fractions at and around every kind of tie, and the special values.
+Pairs manyFloats() {
+  Pairs inputs;
+  for (Bits top = 0; top < 512; ++top)
+    for (const Bits fraction : {0x0u, 0x1u, 0xfffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u, 0x3001u, 0x7fffu, 0x8000u,
+                                0x8001u, 0x17fffu, 0x18000u, 0x18001u, 0x3ff000u, 0x400000u, 0x7fefffu, 0x7ff000u,
+                                0x7f7fffu, 0x7f8000u, 0x7fffffu})
+      inputs.push_back({top << 23 | fraction, 0});
+  return inputs;
+}
+
+/// Pairs whose sums and products round, cancel, overflow, are subnormal or not numbers.
+Pairs manyPairs() {
+  Pairs inputs;
+  const Bits values[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x3f800000,
+                         0xbf800000, 0x3f800001, 0x33800000, 0x33800001, 0x3f7fffff, 0x7f7fffff, 0xff7fffff,
+                         0x7f800000, 0xff800000, 0x7fc00000, 0x7fa00001, 0xffc12345, 0x1e3ce508, 0x20000000};
+  for (const Bits a : values)
+    for (const Bits b : values) inputs.push_back({a, b});
+  std::uint32_t state = 12345;
+  for (int i = 0; i < 20000; ++i) {
+    const Bits a = state = state * 1664525 + 1013904223, b = state = state * 1664525 + 1013904223;
+    inputs.push_back({a, b});
+  }
+  return inputs;
+}
+
+void compare(int function, const Pairs &inputs, Bits (*expected)(Bits, Bits)) {
+  const std::vector<Bits> outputs = device(function, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    ASSERT_EQ(outputs[i], expected(inputs[i].first, inputs[i].second))
+        << std::hex << inputs[i].first << " " << inputs[i].second;
+}
+
+} // namespace
+
+TEST(EmulatorNumbers, HalfToFloatAndBack) {
+  Pairs all;
+  for (Bits bits = 0; bits < 0x10000; ++bits) all.push_back({bits, 0});
+  const std::vector<Bits> wide = device(0, all);
+  for (const auto &[bits, unused] : all) {
+    const bool isNan = (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff);
+    ASSERT_EQ(half(asFloat(wide[bits])), isNan ? 0x7fff : bits) << std::hex << bits;
+  }
+}
+
+TEST(EmulatorNumbers, FloatToHalf) {
+  compare(1, manyFloats(), [](Bits a, Bits) { return half(asFloat(a)); });
+}
+
+TEST(EmulatorNumbers, FloatToBfloat) {
+  compare(2, manyFloats(), [](Bits a, Bits) { return bfloat(asFloat(a)); });
+}
+
+// The reference is the host's own arithmetic, rounded at each step.
+TEST(EmulatorNumbers, Add) {
+  compare(3, manyPairs(), [](Bits a, Bits b) {
+    volatile float sum = asFloat(a) + asFloat(b);
+    return asBits(sum);
+  });
+}
+
+TEST(EmulatorNumbers, Multiply) {
+  compare(4, manyPairs(), [](Bits a, Bits b) {
+    volatile float product = asFloat(a) * asFloat(b);
+    return asBits(product);
+  });
+}
+
+TEST(EmulatorNumbers, NothingIsContracted) {
+  compare(5, manyPairs(), [](Bits a, Bits b) {
+    volatile float product = asFloat(a) * asFloat(b);
+    volatile float sum = product + asFloat(a);
+    return asBits(sum);
+  });
+}

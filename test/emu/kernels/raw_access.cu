@@ -34,9 +34,8 @@ extern "C" __global__ void broken(const __grid_constant__ Args a) {
   coll::ptx::store4(nullptr, 7);
 #elif DEFECT == 8 // a wait for what never comes
   coll::ptx::spinHint(a.team.peer[0] + coll::region::headerBytes(N, 0) + (5 * LINES + 9) * 16);
-#elif DEFECT == 9 // a recursion without end
-  coll::u64 deep[1024];
-  deep[a.M] = reinterpret_cast<coll::u64>(&deep);
-  a.y[deep[a.M + 1]] = 0;
+#elif DEFECT == 9 // more local data than a thread's stack holds
+  volatile char deep[40 * 1024];
+  for (unsigned i = 0; i < sizeof deep; ++i) deep[i] = char(i);
 #endif
 }
