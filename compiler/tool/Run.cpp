@@ -29,24 +29,6 @@ static RunRequest requestFrom(const Arguments &arguments) {
   return request;
 }
 
-/// Without one that is named, every member that the compiler can emit for this number of ranks.
-static std::vector<const Member *> membersToRun(const Program &program, const Arguments &arguments) {
-  std::vector<const Member *> members = pickMembers(program, arguments);
-  if (members.size() == 1) {
-    requireLowered(*members.front());
-    return members;
-  }
-  const auto ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
-  const auto applies = [&](const Member *member) {
-    return member->lowered && ranks >= member->minRanks && ranks <= member->maxRanks;
-  };
-  std::erase_if(members, [&](const Member *member) { return !applies(member); });
-  if (members.empty())
-    throw Failure{Exit::BadInput, "no member can be run with " + std::to_string(ranks) + " ranks",
-                  "`coll explain " + arguments.what() + "` tells why"};
-  return members;
-}
-
 static std::string sizesText(const RunRequest &request) {
   std::string text;
   for (const auto &[name, value] : request.extents)
@@ -93,7 +75,7 @@ static Exit runAll(const Arguments &arguments) {
   const RunRequest request = requestFrom(arguments);
   const auto program = loadProgram(arguments.what());
   bool passed = true;
-  for (const Member *member : membersToRun(*program, arguments))
+  for (const Member *member : pickMembersToRun(*program, arguments))
     passed &= runMember(*program, *member, request, arguments);
   return passed ? Exit::Good : Exit::Refuted;
 }
@@ -111,7 +93,7 @@ const Verb runVerb{
      option::count,
      option::bytes,
      option::set,
-     {"--on", "cpu|gpu", "where; on GPUs if there are any, else on the CPU, if not given"},
+     {"--on", "cpu|gpu|auto", "where; on GPUs if there are any, else on the CPU, if not given"},
      {"--gpus", "K", "use this many GPUs; with more ranks than GPUs, several ranks share one"},
      {"--launches", "L", "launches, back to back; 20 if not given"},
      {"--graph", "", "launch them from CUDA graphs"},

@@ -116,3 +116,20 @@ void coll::tool::requireLowered(const Member &member) {
     throw Failure{Exit::BadInput, "`" + member.name + "` cannot be emitted by this version",
                   "`coll check` works for it"};
 }
+
+std::vector<const Member *> coll::tool::pickMembersToRun(const Program &program, const Arguments &arguments) {
+  std::vector<const Member *> members = pickMembers(program, arguments);
+  if (members.size() == 1) {
+    requireLowered(*members.front());
+    return members;
+  }
+  const auto ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
+  const auto applies = [&](const Member *member) {
+    return member->lowered && ranks >= member->minRanks && ranks <= member->maxRanks;
+  };
+  std::erase_if(members, [&](const Member *member) { return !applies(member); });
+  if (members.empty())
+    throw Failure{Exit::BadInput, "no member can be run with " + std::to_string(ranks) + " ranks",
+                  "`coll explain " + arguments.what() + "` tells why"};
+  return members;
+}

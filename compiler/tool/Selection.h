@@ -32,6 +32,10 @@ std::string describe(const Member &member, const Instance &instance);
 /// `f32 sum`, or `f32` where the collective has no operator.
 std::string describeTypes(const Member &member, const Instance &instance);
 
+/// The members that `--algo` names, less those that cannot be emitted for this number of ranks if it names several.
+/// Never empty.
+std::vector<const Member *> pickMembersToRun(const Program &program, const Arguments &arguments);
+
 /// Throws Failure if the member is one that this compiler can check and not yet emit.
 void requireLowered(const Member &member);
 
