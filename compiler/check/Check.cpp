@@ -1,0 +1,187 @@
+#include "check/Check.h"
+
+#include "check/Counts.h"
+#include "check/Dataflow.h"
+#include "check/Order.h"
+#include "check/Report.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace coll::check {
+namespace {
+
+class Proof {
+public:
+  Proof(const ir::Program &p, const Options &o) : program(p), options(o), expansion(expand(p)) {}
+
+  Verdict run() {
+    if (expansion.refutation) return refuted(*expansion.refutation);
+    for (const Extents &counts : options.counts.empty() ? countClasses(program) : options.counts)
+      sizes.emplace_back(expansion, counts);
+    classes = classify(expansion, sizes);
+    if (auto r = everyLaunch()) return refuted(std::move(*r));
+    mergeAlike();
+    if (auto r = everySequence()) return refuted(std::move(*r));
+    verdict.proved = true;
+    verdict.summary = proofText(program, verdict);
+    verdict.strength = strengthText(program);
+    return std::move(verdict);
+  }
+
+private:
+  const ir::Program &program;
+  const Options &options;
+  const Expansion expansion;
+  std::vector<Sizes> sizes;
+  Classes classes;
+  std::vector<Schedule> schedules; ///< per entry of sizes; later only those that differ
+  std::vector<int> countsOf;       ///< of a schedule, the entry of sizes
+  Verdict verdict;
+
+  Verdict refuted(Refutation r) {
+    verdict.summary = r.explanation;
+    verdict.refutation = std::move(r);
+    return std::move(verdict);
+  }
+
+  /// One launch of each count, with and without arguments in place.
+  std::optional<Refutation> everyLaunch() {
+    for (int alias = ir::kNone; alias < int(program.aliases.size()); ++alias)
+      for (const Sizes &s : sizes) {
+        Dataflow launch(expansion, classes, s, alias);
+        if (auto r = launch.run()) return r;
+        if (alias == ir::kNone) schedules.push_back(launch.schedule());
+      }
+    return std::nullopt;
+  }
+
+  void mergeAlike() {
+    std::vector<Schedule> different;
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+      if (llvm::any_of(different, [&](const Schedule &s) { return s.sameAs(schedules[i]); })) continue;
+      different.push_back(std::move(schedules[i]));
+      countsOf.push_back(int(i));
+    }
+    schedules = std::move(different);
+  }
+
+  /// Launches after each other, with so many copies. On success notes what is known of dependence.
+  std::optional<Refutation> sequence(const std::vector<int> &copies) {
+    const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
+    const std::vector<int> kinds =
+        launchSequence(int(schedules.size()), std::max(options.window, most + 2));
+    std::vector<const Schedule *> launches;
+    for (int k : kinds) launches.push_back(&schedules[k]);
+    Order order(expansion, classes.count());
+    const auto hazard = order.run(launches, copies);
+    if (!hazard) {
+      verdict.fullDependence = order.fullDependence();
+      return std::nullopt;
+    }
+    Refutation r;
+    r.kind = hazard->kind;
+    r.first = event(hazard->first, 0, sizes[countsOf[kinds[hazard->firstLaunch]]]);
+    r.second = event(hazard->second, hazard->secondLaunch - hazard->firstLaunch,
+                     sizes[countsOf[kinds[hazard->secondLaunch]]]);
+    r.ranks = program.ranks;
+    r.copies = copies;
+    for (int l = hazard->firstLaunch; l <= hazard->secondLaunch; ++l)
+      r.counts.push_back(sizes[countsOf[kinds[l]]].counts());
+    return r;
+  }
+
+  Event event(const ScheduledEvent &e, int launch, const Sizes &s) const {
+    using What = Event::What;
+    Event out;
+    switch (e.kind) {
+    case Step::Kind::Send: out.what = What::Send; break;
+    case Step::Kind::Poll: out.what = What::Poll; break;
+    case Step::Kind::Clear: out.what = What::Clear; break;
+    default: out.what = What::Read;
+    }
+    const SlotName &slot = expansion.slots[e.slot];
+    out.launch = launch;
+    out.rank = e.rank;
+    out.owner = slot.owner;
+    out.box = slot.box;
+    out.slot = slot.index;
+    out.begin = classes.begin(e.packets);
+    out.end = std::min(classes.ends[e.packets], s.elements(e.step->length, e.step->piece));
+    out.where = e.step->where;
+    return out;
+  }
+
+  /// Finds the smallest number of copies of each mailbox, and refutes if those declared are too few.
+  std::optional<Refutation> everySequence() {
+    std::vector<bool> open;
+    std::vector<int> declared;
+    for (const ir::Mailbox &m : program.mailboxes) {
+      declared.push_back(std::max(m.copies, 0));
+      open.push_back(m.copies <= 0);
+    }
+    const bool anyOpen = llvm::is_contained(open, true), anyDeclared = llvm::is_contained(open, false);
+    if (!anyOpen)
+      if (auto r = sequence(declared)) {
+        const auto enough = search(std::vector<bool>(open.size(), true), declared);
+        return explained(std::move(*r), enough);
+      }
+    auto found = search(open, declared);
+    if (!found) {
+      // With two copies the overtaking is the easiest to follow.
+      auto r = sequence(mix(open, declared, 2));
+      if (!r) r = sequence(mix(open, declared, 1));
+      const auto enough = anyDeclared ? search(std::vector<bool>(open.size(), true), declared) : std::nullopt;
+      return explained(std::move(*r), enough);
+    }
+    verdict.copies = verdict.smallest = *found;
+    if (anyDeclared)
+      if (auto smallest = search(std::vector<bool>(open.size(), true), declared)) verdict.smallest = *smallest;
+    return sequence(verdict.copies);
+  }
+
+  static std::vector<int> mix(const std::vector<bool> &open, std::vector<int> declared, int copies) {
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (open[i]) declared[i] = copies;
+    return declared;
+  }
+
+  /// The fewest copies of the open mailboxes, first alike, then of each alone. Empty if no number is enough.
+  std::optional<std::vector<int>> search(const std::vector<bool> &open, const std::vector<int> &declared) {
+    const int most = options.maxCopies ? options.maxCopies : program.ranks + 1;
+    auto holds = [&](int copies) { return !sequence(mix(open, declared, copies)); };
+    // More copies never hurt: a slot is filled again later. So after the usual few, bisect.
+    int enough = 0;
+    for (int b = 1; b <= std::min(most, 3) && !enough; ++b)
+      if (holds(b)) enough = b;
+    if (!enough) {
+      if (most <= 3 || !holds(most)) return std::nullopt;
+      int tooFew = 3;
+      for (enough = most; enough - tooFew > 1;) {
+        const int middle = (enough + tooFew) / 2;
+        (holds(middle) ? enough : tooFew) = middle;
+      }
+    }
+    std::vector<int> copies = mix(open, declared, enough);
+    if (llvm::count(open, true) > 1)
+      for (std::size_t i = 0; i < copies.size(); ++i)
+        while (open[i] && copies[i] > 1) {
+          --copies[i];
+          if (!sequence(copies)) continue;
+          ++copies[i];
+          break;
+        }
+    return copies;
+  }
+
+  Refutation explained(Refutation r, const std::optional<std::vector<int>> &enough) const {
+    explainOrder(program, r, enough ? *enough : std::vector<int>());
+    return r;
+  }
+};
+
+} // namespace
+
+Verdict check(const ir::Program &program, const Options &options) { return Proof(program, options).run(); }
+
+} // namespace coll::check

@@ -1,0 +1,86 @@
+// One launch on all ranks, with symbolic data: does it end, does every message arrive where it is awaited, and do the
+// outputs hold what `ensures` promises. Every poll names one slot, so one execution stands for all.
+#pragma once
+
+#include "check/Schedule.h"
+#include "check/Storage.h"
+
+namespace coll::check {
+
+class Dataflow {
+public:
+  /// `alias` is the pair of Program::aliases that is the same memory, or kNone. All must outlive this.
+  Dataflow(const Expansion &expansion, const Classes &classes, const Sizes &sizes, int alias);
+
+  /// Runs the launch and checks the outputs. Call once.
+  std::optional<Refutation> run();
+  Schedule &&schedule() { return std::move(order); }
+
+private:
+  struct Slot {
+    const Step *sender = nullptr; ///< of this launch
+    int from = 0;
+    bool visible = false, read = false;
+    std::uint64_t elements = 0;
+    Content content;
+  };
+
+  struct Rank {
+    std::size_t at = 0; ///< position in its steps
+    int packets = 0;    ///< class, within a packet loop
+    bool branches = false;
+    std::vector<int> deferred; ///< slots filled within a Branches, visible at its end
+    std::vector<std::int64_t> elements; ///< per value; -1: not defined
+    std::vector<Content> values;        ///< per value and class
+  };
+
+  const ir::Program &program;
+  const Expansion &expansion;
+  const Classes &classes;
+  const Sizes &sizes;
+  const int alias;
+  Symbols symbols;
+  std::vector<Storage> storage;
+  std::vector<Rank> ranks;
+  std::vector<Slot> slots;
+  Schedule order;
+  Content scratch;
+  std::optional<Refutation> refutation;
+
+  Content &value(Rank &r, int v) { return r.values[std::size_t(v) * classes.count() + r.packets]; }
+  Slot &slot(int number, int packets) { return slots[std::size_t(number) * classes.count() + packets]; }
+  Event event(int rank, const Step &step, int packets) const;
+  void refute(Refutation::Kind kind, Event first, Event second, std::string explanation, std::string fix);
+
+  // Each returns false if the rank has to wait.
+  bool advance(int rank);
+  bool perform(int rank, const Step &step);
+  bool barrier(const Step &step);
+  void control(int rank, const Step &step);
+  void load(int rank, const Step &step, std::uint64_t n);
+  void store(int rank, const Step &step, std::uint64_t n);
+  void send(int rank, const Step &step, std::uint64_t n);
+  bool receive(int rank, const Step &step, std::uint64_t n);
+  void clear(int rank, const Step &step);
+  void operate(int rank, const Step &step);
+
+  std::optional<std::uint64_t> extent(int rank, const Step &step);
+  void record(Step::Kind kind, int rank, int packets, int slot, const Step &step);
+  void conflict(int rank, const Storage::Conflict &c);
+
+  // DataflowReport.cpp
+  void reportStuck();
+  int senderOf(int slot, int packets, int &rank) const;
+  void reportOrphans();
+};
+
+/// What rank r's outputs must hold, against what `storage` holds at the end of a launch. Empty if they agree.
+std::optional<Refutation> checkEnsures(const Expansion &expansion, const Sizes &sizes, Symbols &symbols,
+                                       const std::vector<Storage> &storage);
+
+/// "`box[2]` of rank 5".
+std::string slotText(const Expansion &expansion, int slot);
+/// "launch with M = 8, H = 16".
+std::string countsText(const Extents &counts);
+
+} // namespace coll::check

@@ -1,0 +1,104 @@
+// Why a launch does not end, and what nobody reads.
+#include "check/Dataflow.h"
+
+namespace coll::check {
+
+using Kind = Step::Kind;
+
+std::string slotText(const Expansion &expansion, int slot) {
+  const SlotName &s = expansion.slots[slot];
+  return "`" + expansion.program->mailboxes[s.box].name + "[" + std::to_string(s.index) + "]` of rank " +
+         std::to_string(s.owner);
+}
+
+std::string countsText(const Extents &counts) {
+  std::string text;
+  for (const auto &[name, value] : counts) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
+/// The position of the step that will fill a slot, and its rank; kNone if none is left that does.
+int Dataflow::senderOf(int slot, int packets, int &rank) const {
+  for (rank = 0; rank < program.ranks; ++rank) {
+    const std::vector<Step> &steps = expansion.steps[rank];
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Step &s = steps[i];
+      const bool kept = s.value != ir::kNone && s.peer == rank;
+      if (s.kind == Kind::Send && s.slot == slot && !kept &&
+          sizes.elements(s.length, s.piece) > classes.begin(packets))
+        return int(i);
+    }
+  }
+  return ir::kNone;
+}
+
+void Dataflow::reportStuck() {
+  auto waiting = [&](int r) -> const Step * {
+    return ranks[r].at < expansion.steps[r].size() ? &expansion.steps[r][ranks[r].at] : nullptr;
+  };
+  // A read does not wait. That it had to here means that its data may not be there.
+  for (int r = 0; r < program.ranks; ++r) {
+    const Step *step = waiting(r);
+    if (!step || step->kind != Kind::Read) continue;
+    int from;
+    const int sender = senderOf(step->slot, ranks[r].packets, from);
+    const bool sends = sender != ir::kNone;
+    return refute(Refutation::Kind::ReadWithoutArrival, event(r, *step, ranks[r].packets),
+                  sends ? event(from, expansion.steps[from][sender], ranks[r].packets) : Event(),
+                  slotText(expansion, step->slot) + " is read before " +
+                      (sends ? "rank " + std::to_string(from) + " sends to it" : "anything is sent to it"),
+                  sends ? "put a `barrier` between the send and the read" : "send to every slot that is read");
+  }
+  // Follow who waits for whom from the first rank that waits, until one comes up again.
+  std::vector<int> seen;
+  std::string text;
+  int r = 0;
+  while (!waiting(r)) ++r;
+  const int start = r;
+  while (std::find(seen.begin(), seen.end(), r) == seen.end()) {
+    seen.push_back(r);
+    const Step *step = waiting(r);
+    const int packets = ranks[r].packets;
+    const std::string who = (text.empty() ? "" : ", ") + ("rank " + std::to_string(r));
+    if (step->kind == Kind::Barrier) {
+      int other = 0;
+      while (waiting(other) && waiting(other)->kind == Kind::Barrier) ++other;
+      text += who + " waits at a barrier for rank " + std::to_string(other);
+      if (!waiting(other)) {
+        text += ", which has ended";
+        break;
+      }
+      r = other;
+      continue;
+    }
+    int from;
+    const int sender = senderOf(step->slot, packets, from);
+    text += who + " waits for " + slotText(expansion, step->slot);
+    if (sender == ir::kNone) {
+      text += ", to which nothing is sent in this launch";
+      return refute(Refutation::Kind::Deadlock, event(r, *step, packets), {}, std::move(text),
+                    "send to every slot that is read, or read only those that are sent to");
+    }
+    text += " from rank " + std::to_string(from);
+    r = from;
+  }
+  text += ": a circle in which everyone waits and nobody sends";
+  const int next = seen.size() > 1 ? seen[1] : start;
+  refute(Refutation::Kind::Deadlock, event(start, *waiting(start), ranks[start].packets),
+         event(next, *waiting(next), ranks[next].packets), std::move(text),
+         "send before waiting; in a `forall` that does both, no iteration may wait for another");
+}
+
+void Dataflow::reportOrphans() {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Slot &s = slots[i];
+    if (!s.sender || s.read) continue;
+    const int packets = int(i % classes.count()), number = int(i / classes.count());
+    return refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, packets), {},
+                  "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
+                      " is not read in its launch, so it may land on the data of a later one",
+                  "read every slot that is sent to, or do not send");
+  }
+}
+
+} // namespace coll::check

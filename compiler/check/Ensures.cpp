@@ -1,0 +1,178 @@
+// The outputs at the end of a launch against the contract.
+#include "check/Dataflow.h"
+
+#include <algorithm>
+
+namespace coll::check {
+namespace {
+
+class Checker {
+public:
+  Checker(const Expansion &e, const Sizes &s, Symbols &y, const std::vector<Storage> &st)
+      : program(*e.program), sizes(s), symbols(y), storage(st),
+        exactTree(isFloat(program.dtype) && program.op && *program.op != ReduceOp::Min &&
+                  *program.op != ReduceOp::Max && program.order == "ascending") {}
+
+  std::optional<Refutation> run() {
+    for (const ir::Ensures &e : program.ensures)
+      for (int v = 0; v < (e.variable.empty() ? 1 : program.ranks); ++v) {
+        firstRank.clear();
+        for (int r = 0; r < program.ranks; ++r)
+          if (!clause(e, r, v)) return std::move(refutation);
+      }
+    return std::nullopt;
+  }
+
+private:
+  using Kind = Refutation::Kind;
+  const ir::Program &program;
+  const Sizes &sizes;
+  Symbols &symbols;
+  const std::vector<Storage> &storage;
+  const bool exactTree; ///< the order of operations is promised and shows
+  Content held;         ///< by the target, from its first element
+  Content firstRank;    ///< the same on rank 0
+  std::optional<Refutation> refutation;
+  std::vector<Symbols::Leaf> want, have;
+
+  ir::Index::Lookup scope(const ir::Ensures &e, int me, int variable, int contributor) const {
+    return [&e, me, variable, contributor](llvm::StringRef name) -> std::optional<std::int64_t> {
+      if (e.kind == ir::Ensures::Kind::Reduction && (e.from.isVariable(name) || name == "r") && contributor >= 0)
+        return contributor;
+      if (name == e.variable) return variable;
+      if (name == "me") return me;
+      return std::nullopt;
+    };
+  }
+
+  std::int64_t begin(const ir::Slice &slice, const ir::Index::Lookup &lookup) const {
+    return std::int64_t(program.begin(slice, sizes.counts(), lookup));
+  }
+
+  /// One target of rank `me`.
+  bool clause(const ir::Ensures &e, int me, int variable) {
+    const auto here = scope(e, me, variable, -1);
+    const std::int64_t base = begin(e.target, here);
+    const std::uint64_t n = program.elements(e.target.length, sizes.counts(), here);
+    storage[me].peek(e.target.buffer, base, base + n, held);
+    Segment expected{0, n, 0, 0};
+    want.clear();
+    if (e.kind == ir::Ensures::Kind::Copy) {
+      const int from = int(e.from.evaluate(here).value_or(0));
+      contribution(e, from, here, expected);
+    } else {
+      for (int r = 0; r < program.ranks; ++r) {
+        Segment next{0, n, 0, 0};
+        contribution(e, r, scope(e, me, variable, r), next);
+        if (exactTree) expected = r ? symbols.combine(*program.op, expected, next) : next;
+      }
+    }
+    for (const Segment &s : held)
+      if (!(e.kind == ir::Ensures::Kind::Copy || exactTree ? sameNode(s, expected) : sameLeaves(s)))
+        return refute(e, me, base, s);
+    return sameEverywhere(e, me, base);
+  }
+
+  /// Notes what element 0 takes from rank r, and gives it as a segment.
+  void contribution(const ir::Ensures &e, int r, const ir::Index::Lookup &lookup, Segment &out) {
+    out.shift = begin(e.source, lookup);
+    out.node = symbols.input(r, e.source.buffer);
+    want.push_back({r, e.source.buffer, out.shift});
+  }
+
+  static bool sameNode(const Segment &a, const Segment &b) { return a.node == b.node && a.shift == b.shift; }
+
+  bool sameLeaves(const Segment &s) {
+    have.clear();
+    if (!symbols.leaves(s.node, s.shift, program.op, have)) return false;
+    std::sort(have.begin(), have.end());
+    std::sort(want.begin(), want.end());
+    return have == want;
+  }
+
+  /// Without a promised order of operations it is still the same one on all ranks.
+  bool sameEverywhere(const ir::Ensures &e, int me, std::int64_t base) {
+    if (e.kind == ir::Ensures::Kind::Copy || exactTree || e.source.index.uses("me") || e.target.index.uses("me"))
+      return true;
+    if (me == 0) return firstRank = held, true;
+    if (!isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max) return true;
+    for (std::size_t i = 0; i < held.size() && i < firstRank.size(); ++i) {
+      if (sameNode(held[i], firstRank[i]) && held[i].end == firstRank[i].end) continue;
+      return fail(Kind::RankDivergentOrder, e, me, base, held[i],
+                  "is combined in another order on rank " + std::to_string(me) + " than on rank 0",
+                  "combine the same values in the same order on all ranks");
+    }
+    return true;
+  }
+
+  bool fail(Kind kind, const ir::Ensures &e, int me, std::int64_t base, const Segment &s, std::string what,
+            std::string fix) {
+    Refutation r;
+    r.kind = kind;
+    r.first.rank = r.first.owner = me;
+    r.first.where = e.where;
+    r.first.buffer = e.target.buffer;
+    r.first.begin = std::uint64_t(base) + s.begin;
+    r.first.end = std::uint64_t(base) + s.end;
+    const std::string &name = program.buffers[e.target.buffer].name;
+    const bool one = r.first.end - r.first.begin == 1;
+    r.explanation = std::string(one ? "element " : "elements ") + std::to_string(r.first.begin) +
+                    (one ? "" : " to " + std::to_string(r.first.end - 1)) + " of `" + name + "` on rank " +
+                    std::to_string(me) + " " + (one ? "is " : "are ") + what;
+    if (kind == Kind::RankDivergentOrder)
+      r.explanation = "`" + name + "` " + what;
+    r.fix = std::move(fix);
+    refutation = std::move(r);
+    return false;
+  }
+
+  std::string text(const Symbols::Leaf &l) const {
+    if (l.rank < 0) return "memory that holds no value of this launch";
+    return "`" + program.buffers[l.buffer].name + "[" + std::to_string(l.element) + "]` of rank " +
+           std::to_string(l.rank);
+  }
+
+  /// Says what is wrong with the first element of a segment.
+  bool refute(const ir::Ensures &e, int me, std::int64_t base, const Segment &s) {
+    have.clear();
+    const std::int64_t first = std::int64_t(s.begin);
+    const bool ops = symbols.leaves(s.node, first + s.shift, program.op, have);
+    for (Symbols::Leaf &l : want) l.element += first;
+    if (s.node == Symbols::kUnwritten)
+      return fail(Kind::WrongResult, e, me, base, s, "not written", "store to every part of the output");
+    std::sort(want.begin(), want.end());
+    std::vector<Symbols::Leaf> sorted = have, missing, extra;
+    std::sort(sorted.begin(), sorted.end());
+    std::set_difference(want.begin(), want.end(), sorted.begin(), sorted.end(), std::back_inserter(missing));
+    std::set_difference(sorted.begin(), sorted.end(), want.begin(), want.end(), std::back_inserter(extra));
+    if (missing.empty() && extra.empty() && !ops)
+      return fail(Kind::WrongResult, e, me, base, s, "not combined by `" + std::string(keyword(*program.op)) + "` alone",
+                  "combine with the operator that the contract names");
+    if (missing.empty() && extra.empty())
+      return fail(Kind::RankDivergentOrder, e, me, base, s,
+                  "is not combined in ascending order of ranks on rank " + std::to_string(me) +
+                      ", which `order ascending` promises",
+                  "combine in ascending order of ranks, or declare `order fixed`");
+    if (missing.empty()) {
+      const bool twice = std::binary_search(want.begin(), want.end(), extra.front());
+      return fail(Kind::WrongResult, e, me, base, s,
+                  (twice ? "wrong: a contribution comes in twice, " : "wrong: they take in ") + text(extra.front()),
+                  "combine each contribution once");
+    }
+    if (extra.empty())
+      return fail(Kind::WrongResult, e, me, base, s, "missing the contribution of " + text(missing.front()),
+                  "combine the contributions of all ranks");
+    return fail(Kind::WrongResult, e, me, base, s,
+                "wrong: " + text(extra.front()) + " is there instead of " + text(missing.front()),
+                "store the piece that `ensures` promises");
+  }
+};
+
+} // namespace
+
+std::optional<Refutation> checkEnsures(const Expansion &expansion, const Sizes &sizes, Symbols &symbols,
+                                       const std::vector<Storage> &storage) {
+  return Checker(expansion, sizes, symbols, storage).run();
+}
+
+} // namespace coll::check

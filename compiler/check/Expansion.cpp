@@ -1,0 +1,283 @@
+#include "check/Expansion.h"
+
+#include <algorithm>
+
+namespace coll::check {
+namespace {
+
+class Expander {
+public:
+  explicit Expander(const ir::Program &p) : program(p) { out.program = &p; }
+
+  Expansion run() {
+    std::size_t total = 0;
+    for (const ir::Mailbox &m : program.mailboxes) {
+      const std::int64_t slots = m.slots.evaluate([](llvm::StringRef) { return std::nullopt; }).value_or(0);
+      boxes.push_back({total, int(slots)});
+      total += std::size_t(slots) * program.ranks;
+      out.weak |= m.sync == ir::Sync::Barrier;
+    }
+    slotNumbers.assign(total, ir::kNone);
+    for (rank = 0; rank < program.ranks; ++rank) {
+      out.steps.emplace_back();
+      scope.assign(1, {"me", rank});
+      block(program.body);
+    }
+    return std::move(out);
+  }
+
+private:
+  struct Box {
+    std::size_t base;
+    int slots;
+  };
+
+  const ir::Program &program;
+  Expansion out;
+  std::vector<Box> boxes;
+  std::vector<int> slotNumbers; ///< of (box, owner, index), kNone until used
+  std::vector<std::pair<llvm::StringRef, std::int64_t>> scope;
+  int rank = 0;
+  bool inPackets = false;
+
+  std::vector<Step> &steps() { return out.steps.back(); }
+
+  int evaluate(const ir::Index &index) {
+    if (index.kind() == ir::Index::Kind::Constant) return int(index.value());
+    auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> {
+      for (const auto &[bound, value] : llvm::reverse(scope))
+        if (bound == name) return value;
+      return std::nullopt;
+    };
+    return int(index.evaluate(lookup).value_or(-1));
+  }
+
+  void refuse(Refutation::Kind kind, Event::What what, const Step &step, std::string explanation, std::string fix) {
+    if (out.refutation) return;
+    Refutation r;
+    r.kind = kind;
+    r.first = {what, 0, rank, step.peer, step.box, step.index, step.buffer, 0, 0, step.where};
+    r.explanation = std::move(explanation);
+    r.fix = std::move(fix);
+    r.ranks = program.ranks;
+    out.refutation = std::move(r);
+  }
+
+  int lengthNumber(const ir::Length &length) {
+    for (std::size_t i = 0; i < out.lengths.size(); ++i)
+      if (out.lengths[i].sameDomain(length)) return int(i);
+    out.lengths.push_back({length.kind, length.extents, {}});
+    return int(out.lengths.size()) - 1;
+  }
+
+  void setLength(Step &step, const ir::Length &length) {
+    step.length = lengthNumber(length);
+    if (length.kind != ir::Length::Kind::Piece) return;
+    step.piece = evaluate(length.index);
+    if (step.piece < 0)
+      refuse(Refutation::Kind::WrongResult, Event::What::None, step,
+             "there is no piece " + length.index.str() + " on rank " + std::to_string(rank), "");
+  }
+
+  void setSlice(Step &step, const ir::Slice &slice) {
+    step.buffer = slice.buffer;
+    setLength(step, slice.length);
+    step.isSlice = slice.length.kind != ir::Length::Kind::Whole;
+    if (!step.isSlice) return;
+    step.number = evaluate(slice.index);
+    if (step.number < 0)
+      refuse(Refutation::Kind::WrongResult, Event::What::None, step,
+             "`" + program.buffers[slice.buffer].name + "[" + slice.index.str() + "]` is before its begin on rank " +
+                 std::to_string(rank),
+             "");
+  }
+
+  void setSlot(Step &step, int box, int owner, const ir::Index &index) {
+    const ir::Mailbox &m = program.mailboxes[box];
+    step.box = box;
+    step.peer = owner;
+    step.index = evaluate(index);
+    const auto what = step.kind == Step::Kind::Send ? Event::What::Send : Event::What::Poll;
+    if (owner < 0 || owner >= program.ranks)
+      return refuse(Refutation::Kind::WrongResult, what, step,
+                    "there is no rank " + std::to_string(owner) + " to send to, only " +
+                        std::to_string(program.ranks) + " ranks from 0 up",
+                    "");
+    if (step.index < 0 || step.index >= boxes[box].slots)
+      return refuse(Refutation::Kind::MailboxTooSmall, what, step,
+                    "slot " + std::to_string(step.index) + " of `" + m.name + "` is used, which has " +
+                        std::to_string(boxes[box].slots) + " (from 0 up)",
+                    "declare `" + m.name + "` with more slots");
+    int &number = slotNumbers[boxes[box].base + std::size_t(owner) * boxes[box].slots + step.index];
+    if (number == ir::kNone) {
+      number = int(out.slots.size());
+      out.slots.push_back({box, owner, step.index});
+    }
+    step.slot = number;
+  }
+
+  /// Outside packet loops an operation goes over the packets of its vector by itself.
+  void emit(Step step) {
+    if (inPackets) return steps().push_back(std::move(step));
+    const int begin = int(steps().size());
+    Step loop{Step::Kind::Packets};
+    loop.length = step.length;
+    loop.partner = begin + 2;
+    loop.where = step.where;
+    steps().push_back(loop);
+    steps().push_back(std::move(step));
+    loop.kind = Step::Kind::PacketsEnd;
+    loop.partner = begin;
+    steps().push_back(loop);
+  }
+
+  void mark(Step::Kind kind, ir::SourceOffset where, int index = 0) {
+    Step step{kind};
+    step.index = index;
+    step.where = where;
+    steps().push_back(step);
+  }
+
+  void block(const ir::Block &stmts) {
+    for (const ir::Stmt &stmt : stmts) {
+      if (out.refutation) return;
+      statement(stmt);
+    }
+  }
+
+  void receive(Step::Kind kind, int value, int box, const ir::Index &slot, int own, ir::SourceOffset where) {
+    Step step{kind};
+    step.where = where;
+    step.value = value;
+    step.a = own;
+    setSlot(step, box, rank, slot);
+    if (value != ir::kNone) setLength(step, program.values[value].length);
+    else scope.emplace_back("slot", step.index), setLength(step, program.mailboxes[box].length), scope.pop_back();
+    emit(step);
+  }
+
+  void statement(const ir::Stmt &stmt) {
+    ir::match(
+        stmt, [&](const ir::KernelBoundary &) {},
+        [&](const ir::Load &s) {
+          Step step{Step::Kind::Load};
+          step.where = s.where, step.value = s.result;
+          setSlice(step, s.from);
+          emit(step);
+        },
+        [&](const ir::Store &s) {
+          Step step{Step::Kind::Store};
+          step.where = s.where, step.a = s.value;
+          setSlice(step, s.to);
+          emit(step);
+        },
+        [&](const ir::Send &s) {
+          Step step{Step::Kind::Send};
+          step.where = s.where, step.a = s.value, step.value = s.own;
+          setSlot(step, s.box, evaluate(s.peer), s.slot);
+          setLength(step, program.values[s.value].length);
+          emit(step);
+        },
+        [&](const ir::Poll &s) {
+          // A barrier mailbox has no flag to wait for.
+          const bool flagged = program.mailboxes[s.box].sync != ir::Sync::Barrier;
+          receive(flagged ? Step::Kind::Poll : Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
+        },
+        [&](const ir::Read &s) {
+          out.weak = true;
+          receive(Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
+        },
+        [&](const ir::Clear &s) {
+          out.weak = true;
+          receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where);
+        },
+        [&](const ir::Combine &s) {
+          Step step{Step::Kind::Combine};
+          step.where = s.where, step.op = s.op, step.value = s.result, step.a = s.a, step.b = s.b;
+          setLength(step, program.values[s.result].length);
+          emit(step);
+        },
+        [&](const ir::Reduce &s) { reduce(s); }, [&](const ir::ForRanks &s) { forRanks(s); },
+        [&](const ir::PacketLoop &s) { packetLoop(s); },
+        [&](const ir::Barrier &s) { mark(Step::Kind::Barrier, s.where, int(s.number)); },
+        [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
+  }
+
+  void reduce(const ir::Reduce &s) {
+    for (int r = 0; r < program.ranks; ++r) {
+      scope.emplace_back(s.variable, r);
+      block(s.body);
+      scope.pop_back();
+      Step step{Step::Kind::Fold};
+      step.where = s.where, step.op = s.op, step.value = s.result, step.a = s.yield, step.first = r == 0;
+      setLength(step, program.values[s.result].length);
+      emit(step);
+    }
+  }
+
+  void forRanks(const ir::ForRanks &s) {
+    bool sends = false, receives = false;
+    ir::walk(s.body, [&](const ir::Stmt &inner) {
+      sends |= std::holds_alternative<ir::Send>(inner.op());
+      receives |= std::holds_alternative<ir::Poll>(inner.op()) || std::holds_alternative<ir::Read>(inner.op());
+    });
+    const bool branches = sends && receives;
+    if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
+    for (int r = 0; r < program.ranks; ++r) {
+      if (branches) mark(Step::Kind::Branch, s.where, r);
+      scope.emplace_back(s.variable, r);
+      block(s.body);
+      scope.pop_back();
+    }
+    if (branches) mark(Step::Kind::BranchesEnd, s.where);
+  }
+
+  void packetLoop(const ir::PacketLoop &s) {
+    const int begin = int(steps().size());
+    Step loop{Step::Kind::Packets};
+    loop.where = s.where;
+    loop.length = lengthNumber(s.domain);
+    steps().push_back(loop);
+    inPackets = true;
+    block(s.body);
+    inPackets = false;
+    loop.kind = Step::Kind::PacketsEnd;
+    loop.partner = begin;
+    steps()[begin].partner = int(steps().size());
+    steps().push_back(loop);
+  }
+};
+
+} // namespace
+
+Expansion expand(const ir::Program &program) { return Expander(program).run(); }
+
+Sizes::Sizes(const Expansion &expansion, Extents counts) : given(std::move(counts)) {
+  const ir::Program &program = *expansion.program;
+  for (const ir::Length &length : expansion.lengths)
+    entries.push_back({length.kind == ir::Length::Kind::Piece, program.product(length.extents, given),
+                       program.pieceElements(length, given)});
+}
+
+void Sizes::packetCounts(std::vector<std::uint64_t> &out, std::uint64_t packetElements) const {
+  auto add = [&](std::uint64_t elements) { out.push_back((elements + packetElements - 1) / packetElements); };
+  for (const Entry &e : entries) {
+    if (!e.isPiece) add(e.whole);
+    else if (e.piece) add(std::min(e.piece, e.whole)), add(e.whole % e.piece);
+  }
+}
+
+Classes classify(const Expansion &expansion, const std::vector<Sizes> &sizes) {
+  // Where a packet ends does not matter as long as pieces are whole numbers of them: 16 bytes, as pieces are.
+  Classes classes{16 / std::min(16u, sizeOf(expansion.program->dtype)), {}};
+  std::vector<std::uint64_t> packets;
+  for (const Sizes &s : sizes) s.packetCounts(packets, classes.packetElements);
+  std::sort(packets.begin(), packets.end());
+  packets.erase(std::unique(packets.begin(), packets.end()), packets.end());
+  for (std::uint64_t p : packets)
+    if (p) classes.ends.push_back(p * classes.packetElements);
+  if (classes.ends.empty()) classes.ends.push_back(classes.packetElements); // barriers alone
+  return classes;
+}
+
+} // namespace coll::check

@@ -1,0 +1,114 @@
+// A program written out for every rank: loops over ranks unrolled, every index a number, packets gathered into classes
+// that take part in the same operations. What remains open are the counts of a launch, see Sizes.
+#pragma once
+
+#include "check/Check.h"
+
+#include <cstdint>
+
+namespace coll::check {
+
+/// One operation of one rank, or a mark of the loops around it. The fields that a kind does not name are unused.
+struct Step {
+  enum class Kind : std::uint8_t {
+    Load,     ///< value = buffer slice
+    Store,    ///< buffer slice = a
+    Send,     ///< a to slot; keeps it in `value` instead if `peer` is this rank and `value` is not kNone
+    Poll,     ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
+    Read,     ///< the same without waiting
+    Clear,    ///< slot
+    Combine,  ///< value = a op b
+    Fold,     ///< value = value op a; the first time, value = a
+    Packets,  ///< begin of a loop over the packet classes of `length`, up to `partner`
+    PacketsEnd,
+    Branches, ///< begin of a loop over ranks whose iterations both send and receive: no order between them
+    Branch,   ///< iteration `index` begins
+    BranchesEnd,
+    Barrier,
+    Fence,
+  } kind;
+  ReduceOp op = ReduceOp::Sum;
+  bool first = false;    ///< of a Fold
+  bool isSlice = false;  ///< begins at row `number` or piece `number` of the buffer
+  int value = ir::kNone, a = ir::kNone, b = ir::kNone;
+  int box = ir::kNone, peer = 0, index = 0;
+  int slot = ir::kNone;  ///< number of (box, owner, index) among all slots that the program touches
+  int buffer = ir::kNone;
+  int length = 0;        ///< in Expansion::lengths; of the value that is made, stored or sent
+  int piece = 0;         ///< which, if that length is a Piece
+  int number = 0;
+  int partner = 0;       ///< of Packets and PacketsEnd: the position of the other
+  ir::SourceOffset where = 0;
+};
+
+struct SlotName {
+  int box, owner, index;
+};
+
+struct Expansion {
+  const ir::Program *program;
+  std::vector<std::vector<Step>> steps; ///< per rank
+  std::vector<ir::Length> lengths;      ///< without the index of a Piece
+  std::vector<SlotName> slots;
+  bool branches = false; ///< there is a Branches
+  bool weak = false;     ///< there are accesses that only release and acquire order: of a barrier mailbox, Read, Clear
+  /// Set if an index leaves its range on some rank; the rest is then unusable.
+  std::optional<Refutation> refutation;
+
+  int boxOf(int slot) const { return slots[slot].box; }
+};
+
+Expansion expand(const ir::Program &program);
+
+/// The lengths of a program for the counts of one launch.
+class Sizes {
+public:
+  Sizes(const Expansion &expansion, Extents counts);
+
+  const Extents &counts() const { return given; }
+  /// Elements of a vector of this length; of the whole where `piece` is beyond its end, none.
+  std::uint64_t elements(int length, int piece) const {
+    const Entry &e = entries[length];
+    if (!e.isPiece) return e.whole;
+    const std::uint64_t first = std::min(e.whole, std::uint64_t(piece) * e.piece);
+    return std::min(e.piece, e.whole - first);
+  }
+  /// Elements of the longest vector of this length: the domain of a packet loop.
+  std::uint64_t longest(int length) const { return entries[length].isPiece ? entries[length].piece : entries[length].whole; }
+  std::uint64_t begin(const Step &step) const {
+    if (!step.isSlice) return 0;
+    const Entry &e = entries[step.length];
+    return e.isPiece ? std::min(e.whole, std::uint64_t(step.number) * e.piece) : std::uint64_t(step.number) * e.whole;
+  }
+
+  /// All the lengths, in packets, that vectors have for these counts.
+  void packetCounts(std::vector<std::uint64_t> &out, std::uint64_t packetElements) const;
+
+private:
+  struct Entry {
+    bool isPiece;
+    std::uint64_t whole, piece;
+  };
+  Extents given;
+  std::vector<Entry> entries;
+};
+
+/// Classes of packets of like fate for all counts of one check: class c is the packets from the end of c-1 up to
+/// `ends[c]`. A vector reaches into all classes from 0 up to some class, whose last packet may be short in it.
+struct Classes {
+  std::uint64_t packetElements;
+  std::vector<std::uint64_t> ends; ///< in elements
+
+  int count() const { return int(ends.size()); }
+  std::uint64_t begin(int c) const { return c ? ends[c - 1] : 0; }
+  /// How many classes a vector of so many elements reaches into.
+  int reach(std::uint64_t elements) const {
+    int c = 0;
+    while (c < count() && begin(c) < elements) ++c;
+    return c;
+  }
+};
+
+Classes classify(const Expansion &expansion, const std::vector<Sizes> &sizes);
+
+} // namespace coll::check

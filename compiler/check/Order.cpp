@@ -1,0 +1,212 @@
+#include "check/Order.h"
+
+#include <algorithm>
+
+namespace coll::check {
+
+using Kind = Step::Kind;
+
+std::optional<Order::Hazard> Order::run(const std::vector<const Schedule *> &launches,
+                                        const std::vector<int> &mailboxCopies) {
+  copies = mailboxCopies;
+  reset();
+  for (launch = 0; launch < int(launches.size()); ++launch) {
+    for (const ScheduledEvent &e : launches[launch]->events) {
+      perform(e);
+      if (hazard) return hazard;
+    }
+    noteDependence();
+    boundary();
+  }
+  return std::nullopt;
+}
+
+void Order::reset() {
+  ranks = expansion.program->ranks;
+  branchWidth = expansion.branches ? ranks : 0;
+  width = (ranks * (1 + branchWidth) + 7) / 8 * 8;
+  full = true;
+  hazard.reset();
+  const std::size_t each = std::size_t(width) * (expansion.weak ? 3 : 1);
+  clocks.assign(each * ranks * classes, Tick(1) << kShift);
+  if (expansion.branches) branchStart = branchEnd = clocks;
+  snapshots.clear();
+  chains.assign(std::size_t(ranks) * classes, {});
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    Tick *begin = clocks.data() + i * each;
+    chains[i] = {begin, expansion.weak ? begin + width : nullptr, expansion.weak ? begin + 2 * width : nullptr,
+                 int(i / classes), -1};
+  }
+  slotBase.clear();
+  std::size_t total = 0;
+  for (const SlotName &s : expansion.slots) {
+    slotBase.push_back(total);
+    total += std::size_t(copies[s.box]) * classes;
+  }
+  slots.clear();
+  slots.resize(total);
+}
+
+Order::Slot &Order::slot(const ScheduledEvent &e) {
+  const int copy = launch % copies[expansion.boxOf(e.slot)];
+  return slots[slotBase[e.slot] + std::size_t(copy) * classes + e.packets];
+}
+
+// Ticks are compared as signed numbers, and in blocks of eight, so that baseline x86-64 does it in vectors.
+void Order::raise(Tick *to, const Tick *from) const {
+  for (int i = 0; i < width; i += 8)
+    for (int j = 0; j < 8; ++j) {
+      const auto a = std::int32_t(to[i + j]), b = std::int32_t(from[i + j]);
+      to[i + j] = Tick(a > b ? a : b);
+    }
+}
+
+int Order::snapshot(Chain &c) {
+  if (c.snapshot >= 0) return c.snapshot;
+  c.snapshot = int(snapshots.size());
+  snapshots.insert(snapshots.end(), c.seen, c.seen + std::size_t(width) * (expansion.weak ? 2 : 1));
+  return c.snapshot;
+}
+
+void Order::report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second) {
+  if (!hazard) hazard = Hazard{kind, first, second, firstLaunch, launch};
+}
+
+void Order::perform(const ScheduledEvent &e) {
+  if (e.kind == Kind::Barrier) return barrier();
+  const int begin = e.packets == ir::kNone ? 0 : e.packets, end = e.packets == ir::kNone ? classes : e.packets + 1;
+  for (int p = begin; p < end; ++p) {
+    Chain &c = chain(e.rank, p);
+    switch (e.kind) {
+    case Kind::Send: send(e, c); break;
+    case Kind::Poll:
+    case Kind::Read: receive(e, c); break;
+    case Kind::Clear: clear(e, c); break;
+    case Kind::Fence: fence(c); break;
+    default: branch(e, c, std::size_t(e.rank) * classes + p);
+    }
+  }
+}
+
+void Order::send(const ScheduledEvent &e, Chain &c) {
+  Slot &s = slot(e);
+  const bool remote = expansion.slots[e.slot].owner != e.rank;
+  for (const Reading &r : s.readings)
+    if ((r.causal && remote ? c.caused : c.seen)[r.component] <= r.tick)
+      return report(Refutation::Kind::OverwriteBeforeRead, r.event, r.launch, e);
+  s.readings.clear();
+  s.snapshot = snapshot(c);
+  s.launch = launch;
+  s.event = e;
+  s.component = c.own;
+  s.tick = c.seen[c.own];
+  if (expansion.weak) ++c.seen[c.own], c.snapshot = -1;
+}
+
+void Order::receive(const ScheduledEvent &e, Chain &c) {
+  Slot &s = slot(e);
+  const bool waits = e.kind == Kind::Poll;
+  if (waits) {
+    raise(c.seen, snapshots.data() + s.snapshot);
+    if (expansion.weak) raise(c.pending, snapshots.data() + s.snapshot + width);
+  } else {
+    // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
+    const bool own = expansion.slots[e.slot].owner == s.event.rank;
+    bool arrived = (own ? c.seen : c.caused)[s.component] > s.tick;
+    for (const Reading &r : s.readings) arrived |= r.event.kind == Kind::Poll && c.seen[r.component] > r.tick;
+    if (!arrived) return report(Refutation::Kind::ReadWithoutArrival, s.event, launch, e);
+  }
+  s.readings.push_back({c.own, c.seen[c.own]++, !waits, launch, e});
+  c.snapshot = -1;
+}
+
+void Order::clear(const ScheduledEvent &e, Chain &c) {
+  slot(e).readings.push_back({c.own, c.seen[c.own]++, true, launch, e});
+  c.snapshot = -1;
+}
+
+void Order::fence(Chain &c) {
+  if (!expansion.weak) return;
+  raise(c.caused, c.pending);
+  c.caused[c.own] = c.seen[c.own];
+  const int rank = int(&c - chains.data()) / classes;
+  c.caused[rank] = c.seen[rank];
+  const int branchesOf = ranks + rank * ranks;
+  if (c.own == rank)
+    std::copy_n(c.seen + branchesOf, branchWidth, c.caused + branchesOf);
+  c.snapshot = -1;
+}
+
+// CTA c waits for CTA c of all ranks only, so what one class of packets knows reaches the same class of the others.
+void Order::barrier() {
+  for (int p = 0; p < classes; ++p) {
+    Chain &sum = chain(0, p);
+    for (int r = 0; r < ranks; ++r) {
+      Chain &c = chain(r, p);
+      fence(c);
+      if (r) raise(sum.seen, c.seen);
+      if (r && expansion.weak) raise(sum.caused, c.caused);
+    }
+    for (int r = 0; r < ranks; ++r) {
+      Chain &c = chain(r, p);
+      if (r) std::copy_n(sum.seen, width, c.seen);
+      if (r && expansion.weak) std::copy_n(sum.caused, width, c.caused);
+      ++c.seen[r];
+      c.snapshot = -1;
+    }
+  }
+}
+
+void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
+  const std::size_t each = clocks.size() / chains.size();
+  Tick *now = clocks.data() + number * each;
+  Tick *start = branchStart.data() + number * each, *end = branchEnd.data() + number * each;
+  const int rank = int(number) / classes, parts = expansion.weak ? 3 : 1;
+  c.snapshot = -1;
+  if (e.kind == Kind::Branches) {
+    std::copy_n(now, each, start);
+    std::copy_n(now, each, end);
+    return;
+  }
+  for (int part = 0; part < parts; ++part) raise(end + part * width, now + part * width);
+  const bool last = e.kind == Kind::BranchesEnd;
+  std::copy_n(last ? end : start, each, now);
+  c.own = last ? rank : ranks + rank * ranks + e.slot;
+}
+
+// What a rank's packets of one class have come to know, all of them know in its next launch, as far as it concerns
+// launches that have ended; of events within a launch, those of another class are no concern of theirs.
+void Order::boundary() {
+  const Tick start = Tick(launch + 2) << kShift;
+  for (int r = 0; r < ranks; ++r) {
+    for (int p = 0; p < classes; ++p) fence(chain(r, p));
+    auto spread = [&](Tick *Chain::*clock) {
+      for (int i = 0; i < ranks * (1 + branchWidth); ++i) {
+        Tick known = 0;
+        for (int p = 0; p < classes; ++p) known = std::max(known, launchOf((chain(r, p).*clock)[i]));
+        const bool own = i == r || (i >= ranks && (i - ranks) / ranks == r);
+        if (own) known = start;
+        for (int p = 0; p < classes; ++p) {
+          Tick &t = (chain(r, p).*clock)[i];
+          t = std::max(t, known);
+        }
+      }
+    };
+    spread(&Chain::seen);
+    if (expansion.weak) spread(&Chain::caused);
+    for (int p = 0; p < classes; ++p) chain(r, p).snapshot = -1;
+  }
+  snapshots.clear();
+}
+
+void Order::noteDependence() {
+  const Tick begun = Tick(launch + 1) << kShift;
+  for (int r = 0; r < ranks && full; ++r)
+    for (int from = 0; from < ranks && full; ++from) {
+      bool known = r == from;
+      for (int p = 0; p < classes && !known; ++p) known = chain(r, p).seen[from] >= begun;
+      full = known;
+    }
+}
+
+} // namespace coll::check

@@ -1,0 +1,86 @@
+// Back-to-back launches on ranks that may be any number of launches apart: vector clocks over a sequence of schedules
+// decide whether whoever fills a slot again comes after the last read of what it held, and whether reads that do not
+// wait come after their send.
+#pragma once
+
+#include "check/Schedule.h"
+
+namespace coll::check {
+
+class Order {
+public:
+  Order(const Expansion &expansion, int classes) : expansion(expansion), classes(classes) {}
+
+  /// The first two events without the order they need. `first` is in launch `firstLaunch` of the sequence.
+  struct Hazard {
+    Refutation::Kind kind;
+    ScheduledEvent first, second;
+    int firstLaunch, secondLaunch;
+  };
+
+  /// Runs one launch of each schedule in turn, with so many copies of each mailbox.
+  std::optional<Hazard> run(const std::vector<const Schedule *> &launches, const std::vector<int> &copies);
+
+  /// Of the last run: in every launch, every rank waited for every other.
+  bool fullDependence() const { return full; }
+
+private:
+  using Tick = std::uint32_t;
+  /// Ticks of launch e of a rank start at (e + 1) << kShift, which stands for all that it did before.
+  static constexpr int kShift = 16;
+  static Tick launchOf(Tick t) { return t >> kShift << kShift; }
+
+  struct Reading {
+    int component;
+    Tick tick;
+    bool causal; ///< only release and acquire order it before another access
+    int launch;
+    ScheduledEvent event;
+  };
+  struct Slot {
+    int launch = -1;
+    int component = 0;
+    Tick tick = 0;
+    int snapshot = 0;
+    ScheduledEvent event;
+    llvm::SmallVector<Reading, 1> readings;
+  };
+  /// What one class of packets of one rank knows to have happened. `seen` by any chain of events, `caused` by release
+  /// and acquire alone, `pending` is what the next fence adds to it.
+  struct Chain {
+    Tick *seen, *caused, *pending;
+    int own;           ///< component that its own events count in
+    int snapshot = -1; ///< that equals `seen` and `caused`
+  };
+
+  const Expansion &expansion;
+  const int classes;
+  int ranks = 0, width = 0, branchWidth = 0, launch = 0;
+  bool full = true;
+  std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
+  std::vector<Chain> chains;
+  std::vector<Slot> slots;
+  std::vector<int> copies;
+  std::vector<std::size_t> slotBase;
+  std::optional<Hazard> hazard;
+
+  Chain &chain(int rank, int packets) { return chains[std::size_t(rank) * classes + packets]; }
+  Slot &slot(const ScheduledEvent &e);
+  bool isWeak(int slot) const { return expansion.program->mailboxes[expansion.boxOf(slot)].sync == ir::Sync::Barrier; }
+
+  void reset();
+  void perform(const ScheduledEvent &e);
+  void send(const ScheduledEvent &e, Chain &c);
+  void receive(const ScheduledEvent &e, Chain &c);
+  void clear(const ScheduledEvent &e, Chain &c);
+  void fence(Chain &c);
+  void barrier();
+  void branch(const ScheduledEvent &e, Chain &c, std::size_t number);
+  void boundary();
+  void noteDependence();
+  void raise(Tick *to, const Tick *from) const;
+  int snapshot(Chain &c);
+  void report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second);
+};
+
+} // namespace coll::check

@@ -1,0 +1,109 @@
+#include "check/Storage.h"
+
+#include <algorithm>
+
+namespace coll::check {
+
+Storage::Storage(const Expansion &expansion, const Sizes &sizes, const Symbols &symbols, int rank, int alias) {
+  const ir::Program &program = *expansion.program;
+  const Extents &counts = sizes.counts();
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    places.push_back({int(b), 0, program.product(program.buffers[b].extents, counts)});
+  if (alias != ir::kNone) {
+    auto lookup = [&](llvm::StringRef name) { return name == "me" ? std::optional<std::int64_t>(rank) : std::nullopt; };
+    const auto &[out, in] = program.aliases[alias];
+    const std::uint64_t outBegin = program.begin(out, counts, lookup), inBegin = program.begin(in, counts, lookup);
+    // One of the two is a whole argument, which lies inside the other.
+    const bool outInside = out.length.kind == ir::Length::Kind::Whole && inBegin >= outBegin;
+    Place &inner = places[outInside ? out.buffer : in.buffer];
+    inner.area = places[outInside ? in.buffer : out.buffer].area;
+    inner.offset = outInside ? inBegin - outBegin : outBegin - inBegin;
+  }
+  areas.resize(places.size());
+  for (std::size_t b = 0; b < places.size(); ++b)
+    if (places[b].area == int(b) && places[b].size)
+      areas[b].push_back({0, places[b].size, Symbols::kUnwritten, 0, {}, {}, {}});
+  for (std::size_t b = 0; b < places.size(); ++b) {
+    if (program.buffers[b].direction == Direction::Out || !places[b].size) continue;
+    auto [first, last] = cut(areas[places[b].area], places[b].offset, places[b].offset + places[b].size);
+    for (std::size_t c = first; c < last; ++c) {
+      areas[places[b].area][c].node = symbols.input(rank, ir::BufferId(b));
+      areas[places[b].area][c].shift = -std::int64_t(places[b].offset);
+    }
+  }
+}
+
+std::pair<std::size_t, std::size_t> Storage::cut(std::vector<Cell> &area, std::uint64_t begin, std::uint64_t end) {
+  auto at = [&](std::uint64_t element) {
+    auto it = std::partition_point(area.begin(), area.end(), [&](const Cell &c) { return c.end <= element; });
+    const std::size_t index = std::size_t(it - area.begin());
+    if (it == area.end() || it->begin == element) return index;
+    Cell left = *it;
+    left.end = it->begin = element;
+    area.insert(it, left);
+    return index + 1;
+  };
+  const std::size_t first = at(begin);
+  return {first, at(end)};
+}
+
+Storage::Conflict Storage::conflict(const Access &earlier, const Step &later, const Cell &cell, bool sameThread) const {
+  const std::uint64_t offset = places[later.buffer].offset;
+  return {earlier.step, &later, cell.begin - offset, cell.end - offset, sameThread};
+}
+
+Storage::Conflict Storage::load(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
+                                Content &out) {
+  const Place &place = places[step.buffer];
+  const std::uint64_t start = base + place.offset;
+  std::vector<Cell> &area = areas[place.area];
+  const Access access{&step, std::int64_t(start)};
+  Conflict result;
+  out.clear();
+  auto [first, last] = cut(area, start + begin, start + end);
+  for (std::size_t c = first; c < last; ++c) {
+    Cell &cell = area[c];
+    append(out, {cell.begin - start, cell.end - start, cell.node, cell.shift + std::int64_t(start)});
+    // An argument read under its own name after it was written is meant; under another name it is an accident.
+    if (cell.stored.step && !result.later) {
+      const bool sameThread = cell.stored.base == access.base;
+      if (!sameThread || cell.stored.step->buffer != step.buffer) result = conflict(cell.stored, step, cell, sameThread);
+    }
+    if (!cell.loaded.step) cell.loaded = access;
+    else if (cell.loaded.base != access.base) cell.loadedElsewhere = access;
+  }
+  return result;
+}
+
+Storage::Conflict Storage::store(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
+                                 const Content &value) {
+  const Place &place = places[step.buffer];
+  const std::uint64_t start = base + place.offset;
+  std::vector<Cell> &area = areas[place.area];
+  Conflict result;
+  for (const Segment &segment : value) {
+    auto [first, last] = cut(area, start + std::max(begin, segment.begin), start + std::min(end, segment.end));
+    for (std::size_t c = first; c < last; ++c) {
+      Cell &cell = area[c];
+      for (const Access *other : {&cell.loaded, &cell.loadedElsewhere, &cell.stored})
+        if (other->step && other->base != std::int64_t(start) && !result.later)
+          result = conflict(*other, step, cell, false);
+      cell.node = segment.node;
+      cell.shift = segment.shift - std::int64_t(start);
+      cell.stored = {&step, std::int64_t(start)};
+    }
+  }
+  return result;
+}
+
+void Storage::peek(ir::BufferId buffer, std::uint64_t begin, std::uint64_t end, Content &out) const {
+  const std::vector<Cell> &area = areas[places[buffer].area];
+  const std::uint64_t from = begin + places[buffer].offset, to = end + places[buffer].offset;
+  out.clear();
+  auto it = std::partition_point(area.begin(), area.end(), [&](const Cell &c) { return c.end <= from; });
+  for (; it != area.end() && it->begin < to; ++it)
+    append(out, {std::max(it->begin, from) - from, std::min(it->end, to) - from, it->node,
+                 it->shift + std::int64_t(from)});
+}
+
+} // namespace coll::check

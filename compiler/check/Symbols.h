@@ -1,0 +1,72 @@
+// What vectors hold, as expressions over the inputs of the launch: which element of which argument of which rank went
+// in, combined in which order.
+#pragma once
+
+#include "ir/Program.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+
+namespace coll::check {
+
+/// Position in Symbols. Nodes of equal structure are one node.
+using Node = int;
+
+/// Elements [begin, end) of a vector: element k is `node` at k + shift. For an input that is element k + shift of the
+/// argument; an operation takes its left operand there and its right one at k + shift + Symbols::delta.
+struct Segment {
+  std::uint64_t begin, end;
+  Node node;
+  std::int64_t shift;
+};
+
+/// In ascending order, without gaps.
+using Content = llvm::SmallVector<Segment, 1>;
+
+class Symbols {
+public:
+  /// No value: memory that nothing of this launch was written to.
+  static constexpr Node kUnwritten = 0;
+
+  explicit Symbols(const ir::Program &program);
+
+  Node input(int rank, ir::BufferId buffer) const { return 1 + rank * buffers + buffer; }
+
+  /// a op b, for vectors of the same elements.
+  void combine(ReduceOp op, const Content &a, const Content &b, Content &out);
+  Segment combine(ReduceOp op, const Segment &a, const Segment &b);
+
+  struct Leaf {
+    int rank;
+    ir::BufferId buffer;
+    std::int64_t element;
+    bool operator<(const Leaf &o) const {
+      return std::tie(rank, buffer, element) < std::tie(o.rank, o.buffer, o.element);
+    }
+    bool operator==(const Leaf &) const = default;
+  };
+  /// The inputs that element `at` of a node is made of, from left to right, and whether all operations are `op`.
+  /// Memory without a value counts as a leaf of rank -1.
+  bool leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const;
+
+private:
+  struct Operation {
+    ReduceOp op;
+    Node left, right;
+    std::int64_t delta;
+    bool operator==(const Operation &) const = default;
+  };
+
+  int buffers;
+  Node firstOperation;
+  std::vector<Operation> operations;
+  std::vector<Node> table; ///< open addressing by hash; 0 where empty
+
+  Node intern(const Operation &operation);
+  void grow();
+};
+
+/// Adds a segment, as part of the one before if it goes on in the same way.
+void append(Content &content, Segment segment);
+
+} // namespace coll::check
