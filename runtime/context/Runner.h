@@ -15,9 +15,10 @@ struct RunRequest {
   Extents extents = {};                            ///< fixed ones by name; must have all unless randomCounts
   std::map<std::string, std::string> scalars = {}; ///< by name, as written: "2", "1e-6"; a missing one is 0
   bool randomCounts = false;                       ///< other values for the extents missing in `extents` at each launch
-  std::uint64_t maxElements = 0; ///< the most elements of the domain's vector with randomCounts; 0: its capacity
-  unsigned launches = 20;        ///< back to back, without host synchronisation between them
-  bool graph = false;            ///< captured, graphLaunches at a time, and replayed with fresh inputs
+  std::uint64_t maxElements =
+      0; ///< the most elements of the domain's vector with randomCounts; 0: its capacity, or 2048 on the CPU
+  unsigned launches = 20; ///< back to back, without host synchronisation between them
+  bool graph = false;     ///< captured, graphLaunches at a time, and replayed with fresh inputs
   unsigned graphLaunches = 20;
   bool inplace = false;       ///< every pair that the contract allows uses the same memory
   unsigned elementOffset = 0; ///< of every buffer from 256-byte alignment

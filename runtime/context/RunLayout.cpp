@@ -1,0 +1,121 @@
+#include "context/RunLayout.h"
+
+#include "context/Values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace coll {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kGuard = 64; ///< at least so many bytes behind a buffer hold kFill
+
+std::string baseOf(const std::string &name) {
+  return name.substr(0, name.find('['));
+}
+
+/// A size between 0 and `most`: any order of magnitude alike, small ones and the edges of packets often.
+std::uint64_t randomSize(std::uint64_t random, std::uint64_t most) {
+  if (random % 4 == 0) return std::min<std::uint64_t>(random / 4 % 34, most);
+  const double exponent = double(random >> 11) * 0x1p-53 * std::log2(double(most) + 1);
+  const auto size = std::uint64_t(std::exp2(exponent));
+  // Half of them whole multiples, for the entry points that want these.
+  return std::min(random % 4 == 1 && size >= 128 ? size / 64 * 64 : size, most);
+}
+
+} // namespace
+
+Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements) {
+  RunLayout layout(manifest, request);
+  layout.maxElements = maxElements;
+  for (const std::string &extent : manifest.extents)
+    if (!request.extents.count(extent)) layout.open.push_back(extent);
+  if (!layout.open.empty() && !request.randomCounts)
+    return Error{Error::Code::BadInput,
+                 "the extent `" + layout.open.front() + "` of `" + manifest.collective + "` has no value"};
+  for (const auto &[name, value] : request.extents)
+    if (std::find(manifest.extents.begin(), manifest.extents.end(), name) == manifest.extents.end())
+      return Error{Error::Code::BadInput, "`" + manifest.collective + "` has no extent `" + name + "`"};
+  for (const Manifest::Scalar &scalar : manifest.scalars) {
+    const auto given = request.scalars.find(scalar.name);
+    layout.scalars[scalar.name] = given == request.scalars.end() ? 0 : std::strtoll(given->second.c_str(), nullptr, 0);
+  }
+  return layout;
+}
+
+Extents RunLayout::chooseExtents(std::uint64_t number) const {
+  Extents extents = request.extents;
+  for (const std::string &name : manifest.extents) extents.try_emplace(name, 1);
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    // What the extents chosen so far leave of the domain, shared out evenly among those to come.
+    Manifest::Argument domain{"", Direction::In, manifest.dtype, manifest.domain.extents};
+    const std::uint64_t taken = std::max<std::uint64_t>(1, manifest.elements(domain, extents));
+    const double room = std::pow(double(maxElements) / double(taken), 1.0 / double(open.size() - i));
+    extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, room)));
+  }
+  return extents;
+}
+
+PlannedLaunch RunLayout::next(std::uint64_t number) {
+  PlannedLaunch launch;
+  launch.number = number;
+  launch.sizes = {chooseExtents(number), scalars};
+  for (const std::string &name : manifest.extents) launch.extents.push_back(launch.sizes.extents.at(name));
+  for (const Manifest::Argument &argument : manifest.arguments)
+    launch.bytes.push_back(manifest.elements(argument, launch.sizes.extents) * sizeOf(argument.dtype));
+  place(launch);
+  return launch;
+}
+
+void RunLayout::place(PlannedLaunch &launch) {
+  const std::size_t count = manifest.arguments.size();
+  launch.offsets.assign(manifest.ranks, std::vector<std::uint64_t>(count));
+  const auto find = [&](const std::string &name) {
+    std::size_t i = 0;
+    while (i < count && manifest.arguments[i].name != name) ++i;
+    return i;
+  };
+  // part[i]: the argument whose memory argument i is, or lies in, and whether it is rank me's row of it.
+  std::vector<std::pair<std::size_t, bool>> part(count, {count, false});
+  if (request.inplace)
+    for (const auto &[left, right] : manifest.inplace) {
+      const bool leftIsPart = left.find('[') != std::string::npos, rightIsPart = right.find('[') != std::string::npos;
+      const std::size_t inner = find(baseOf(leftIsPart ? right : left)),
+                        outer = find(baseOf(leftIsPart ? left : right));
+      if (inner < count && outer < count) part[inner] = {outer, leftIsPart || rightIsPart};
+    }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (part[i].first < count) continue;
+    end = (end + kGuard + kAlignment - 1) / kAlignment * kAlignment;
+    const std::uint64_t at = end + std::uint64_t(request.elementOffset) * sizeOf(manifest.arguments[i].dtype);
+    for (auto &ofRank : launch.offsets) ofRank[i] = at;
+    end = at + launch.bytes[i] + kGuard;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (const auto [outer, row] = part[i]; outer < count)
+      for (int rank = 0; rank < manifest.ranks; ++rank)
+        launch.offsets[rank][i] = launch.offsets[rank][outer] + (row ? rank * launch.bytes[outer] / manifest.ranks : 0);
+}
+
+std::vector<std::byte> RunLayout::input(const PlannedLaunch &launch, int rank, std::size_t argument) const {
+  const DType type = manifest.arguments[argument].dtype;
+  std::vector<std::byte> elements(launch.bytes[argument]);
+  const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
+  for (std::uint64_t i = 0, size = sizeOf(type); i * size < elements.size(); ++i)
+    writeElement(type, elements.data() + i * size, testElement(type, mix(key, i)));
+  return elements;
+}
+
+void RunLayout::fill(std::span<const PlannedLaunch> launches, int rank, std::span<std::byte> memory) const {
+  std::fill(memory.begin(), memory.end(), kFill);
+  for (const PlannedLaunch &launch : launches)
+    for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
+      if (manifest.arguments[i].direction != Direction::Out) {
+        const std::vector<std::byte> elements = input(launch, rank, i);
+        std::copy(elements.begin(), elements.end(), memory.begin() + launch.offsets[rank][i]);
+      }
+}
+
+} // namespace coll

@@ -1,0 +1,123 @@
+#include "context/Values.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace coll {
+namespace {
+
+/// A float format narrower than f32: sign, exponent, mantissa from the high end.
+struct Format {
+  int exponentBits, mantissaBits;
+  bool infinity = true; ///< false: the highest exponent holds numbers, all ones is NaN (fp8e4m3)
+
+  int bias() const { return (1 << (exponentBits - 1)) - 1; }
+  std::uint64_t maxExponent() const { return (1u << exponentBits) - 1; }
+  std::uint64_t mantissaMask() const { return (1u << mantissaBits) - 1; }
+  std::uint64_t nan() const { return maxExponent() << mantissaBits | mantissaMask(); }
+  std::uint64_t largest() const { return infinity ? (maxExponent() << mantissaBits) - 1 : nan() - 1; }
+};
+
+Format formatOf(DType type) {
+  switch (type) {
+  case DType::F16: return {5, 10};
+  case DType::BF16: return {8, 7};
+  case DType::F8E4M3: return {4, 3, false};
+  case DType::F8E5M2: return {5, 2};
+  default: return {8, 23};
+  }
+}
+
+bool isNan(DType type, std::uint64_t bits) {
+  if (type == DType::F64) return std::isnan(std::bit_cast<double>(bits));
+  return isFloat(type) && std::isnan(widen(type, bits));
+}
+
+} // namespace
+
+float widen(DType type, std::uint64_t bits) {
+  if (type == DType::F32) return std::bit_cast<float>(std::uint32_t(bits));
+  const Format f = formatOf(type);
+  const bool negative = bits >> (f.exponentBits + f.mantissaBits) & 1;
+  const std::uint64_t exponent = bits >> f.mantissaBits & f.maxExponent(), mantissa = bits & f.mantissaMask();
+  float value;
+  if (f.infinity ? exponent == f.maxExponent() : (bits & f.nan()) == f.nan())
+    value = mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+  else if (exponent == 0)
+    value = std::ldexp(float(mantissa), 1 - f.bias() - f.mantissaBits);
+  else
+    value = std::ldexp(float(mantissa | 1u << f.mantissaBits), int(exponent) - f.bias() - f.mantissaBits);
+  return negative ? -value : value;
+}
+
+std::uint64_t narrow(DType type, float value) {
+  if (type == DType::F32) return std::bit_cast<std::uint32_t>(value);
+  const Format f = formatOf(type);
+  const std::uint64_t sign = std::uint64_t(std::signbit(value)) << (f.exponentBits + f.mantissaBits);
+  if (std::isnan(value)) return sign | f.nan();
+  const float magnitude = std::fabs(value);
+  const std::uint64_t tooLarge = f.infinity ? f.largest() + 1 : f.largest();
+  if (std::isinf(value)) return sign | tooLarge;
+  if (magnitude == 0) return sign;
+  // Units in the last place of the binade, or of the subnormals; nearbyint rounds to nearest even, and a carry into
+  // the next binade is a carry in the bits as well.
+  int exponent = std::max(std::ilogb(magnitude), 1 - f.bias());
+  const auto units = std::uint64_t(std::nearbyint(std::ldexp(double(magnitude), f.mantissaBits - exponent)));
+  const std::uint64_t bits = (std::uint64_t(exponent + f.bias() - 1) << f.mantissaBits) + units;
+  return sign | std::min(bits, tooLarge);
+}
+
+std::uint64_t readElement(DType type, const std::byte *from) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, from, sizeOf(type)); // little-endian, as the GPU
+  return bits;
+}
+
+void writeElement(DType type, std::byte *to, std::uint64_t bits) {
+  std::memcpy(to, &bits, sizeOf(type));
+}
+
+bool sameElement(DType type, std::uint64_t a, std::uint64_t b) {
+  return a == b || (isNan(type, a) && isNan(type, b));
+}
+
+std::string elementText(DType type, std::uint64_t bits) {
+  char text[64];
+  if (type == DType::F64)
+    std::snprintf(text, sizeof text, "%.17g", std::bit_cast<double>(bits));
+  else if (isFloat(type))
+    std::snprintf(text, sizeof text, "%.9g", double(widen(type, bits)));
+  else if (type == DType::U8 || type == DType::U32 || type == DType::U64)
+    std::snprintf(text, sizeof text, "%llu", (unsigned long long)bits);
+  else {
+    const unsigned unused = 64 - 8 * sizeOf(type);
+    std::snprintf(text, sizeof text, "%lld", (long long)(std::int64_t(bits << unused) >> unused));
+  }
+  return text;
+}
+
+std::uint64_t testElement(DType type, std::uint64_t key) {
+  const std::uint64_t random = mix(key, 0);
+  const std::uint64_t mask = sizeOf(type) == 8 ? ~0ull : (1ull << 8 * sizeOf(type)) - 1;
+  if (!isFloat(type)) return (random & 1 ? random >> 1 : random >> 1 & 15) & mask;
+  const unsigned kind = random & 127;
+  const double small = double(int(random >> 8 & 15)) - 8;
+  const double ordinary = (double(random >> 11) * 0x1p-53 - 0.5) * 8;
+  double value = kind < 76 ? small : ordinary;
+  if (kind == 127) {
+    const Format f = formatOf(type);
+    const double edges[] = {-0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                            -std::numeric_limits<double>::infinity()};
+    const unsigned edge = random >> 8 & 7;
+    if (edge < 4)
+      value = edges[edge];
+    else if (type != DType::F64)
+      return edge == 4 ? 1 : edge == 5 ? f.mantissaMask() : f.largest() | (random >> 20 & 1) << (8 * sizeOf(type) - 1);
+  }
+  return type == DType::F64 ? std::bit_cast<std::uint64_t>(value) : narrow(type, float(value));
+}
+
+} // namespace coll

@@ -1,0 +1,151 @@
+// What the host decides before a launch: shapes, entry points, the bytes of the parameter. No GPU is needed.
+#include "Samples.h"
+#include "context/Backend.h"
+#include "context/LaunchPlan.h"
+#include "context/Parameters.h"
+#include "context/Region.h"
+#include "context/Values.h"
+
+#define __device__
+#include "coll/region.h"
+#undef __device__
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+
+using namespace coll;
+
+namespace {
+
+// The host's copies of what the device headers define.
+static_assert(sizeof(LaunchStatus) == sizeof(Status));
+static_assert(offsetof(LaunchStatus, where) == offsetof(Status, where));
+static_assert(offsetof(LaunchStatus, epochs) == offsetof(Status, epochs));
+static_assert(region::kMaxCtas == coll::kMaxCtas && region::kBarrier == coll::kBarrier && region::kWrap == coll::kWrap);
+
+template <int N>
+struct Args {
+  Team<N> team;
+  const void *x;
+  void *y;
+  coll::u64 M;
+};
+
+template <int N>
+void comparesWithTheDevice() {
+  std::vector<std::uint64_t> regions;
+  for (int hop = 0; hop < N; ++hop) regions.push_back(0x1000 + hop);
+  ParameterBlock block;
+  block.append(teamWords(regions, 0x2000, 77, N - 1, 4096));
+  void *pointers[] = {reinterpret_cast<void *>(0x3000), reinterpret_cast<void *>(0x4000)};
+  block.append(pointers);
+  const std::uint64_t extents[] = {123};
+  block.append(extents);
+  ASSERT_EQ(block.used * 8, sizeof(Args<N>));
+  Args<N> args;
+  std::memcpy(&args, block.words.data(), sizeof args);
+  for (int hop = 0; hop < N; ++hop) EXPECT_EQ(reinterpret_cast<std::uint64_t>(args.team.peer[hop]), 0x1000u + hop);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t>(args.team.status), 0x2000u);
+  EXPECT_EQ(args.team.timeout, 77u);
+  EXPECT_EQ(args.team.me, unsigned(N - 1));
+  EXPECT_EQ(args.team.regionBytes, 4096u);
+  EXPECT_EQ(args.y, pointers[1]);
+  EXPECT_EQ(args.M, 123u);
+}
+
+TEST(Parameters, MatchTheDeviceStruct) {
+  comparesWithTheDevice<2>();
+  comparesWithTheDevice<3>();
+  comparesWithTheDevice<72>();
+  EXPECT_EQ(test::sampleAllreduce("oneshot", 8).manifest.parameterBytes(), sizeof(Args<8>));
+}
+
+ShapeLimits roomy() {
+  ShapeLimits limits;
+  limits.resident.fill(1000);
+  return limits;
+}
+
+TEST(Shape, MeasuredTable) {
+  const auto is = [](std::uint64_t packets, unsigned grid, unsigned block) {
+    const LaunchShape shape = chooseShape(packets, roomy());
+    EXPECT_EQ(shape.grid, grid) << packets;
+    EXPECT_EQ(shape.block, block) << packets;
+  };
+  is(1, 1, 32);
+  is(32, 1, 32);
+  is(33, 1, 64);
+  is(256, 1, 256);
+  is(257, 4, 128);
+  is(512, 4, 128);
+  is(2048, 16, 128);
+  is(16384, 128, 128);
+  is(32768, 128, 128);
+  is(131072, 128, 512);
+  is(1ull << 40, 128, 512);
+}
+
+TEST(Shape, StaysWithinEveryLimit) {
+  for (std::uint64_t packets : {1ull, 31ull, 500ull, 5000ull, 100000ull, 1ull << 40})
+    for (unsigned threads : {32u, 96u, 256u, 512u})
+      for (unsigned resident : {1u, 7u, 66u}) {
+        ShapeLimits limits;
+        limits.maxThreads = threads;
+        limits.maxCtas = 64;
+        for (unsigned warps = 1; warps <= 16; ++warps) limits.resident[warps] = resident / warps;
+        limits.resident[1] = resident;
+        const LaunchShape shape = chooseShape(packets, limits);
+        EXPECT_GE(shape.grid, 1u);
+        EXPECT_LE(shape.grid, std::min(64u, limits.resident[shape.block / 32]));
+        EXPECT_LE(shape.block, threads);
+        EXPECT_EQ(shape.block % 32, 0u);
+      }
+}
+
+TEST(Plan, AgreesWithTheManifest) {
+  for (const auto &[algorithm, ranks] : {std::pair("oneshot", 2), {"oneshot", 8}, {"twoshot", 8}}) {
+    const Manifest manifest = test::sampleAllreduce(algorithm, ranks).manifest;
+    const LaunchPlan plan(manifest);
+    for (std::uint64_t count : {0, 1, 2, 3, 4, 5, 63, 64, 65, 511, 512, 4096, 4097, 100000}) {
+      const std::uint64_t extents[] = {count};
+      EXPECT_EQ(plan.packets(extents), manifest.packets({{"M", count}})) << algorithm << " " << count;
+      EXPECT_EQ(plan.argumentElements(1, extents), count);
+    }
+  }
+}
+
+TEST(Plan, PicksTheEntryByCountAndAlignment) {
+  const Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  const LaunchPlan plan(manifest);
+  const auto pick = [&](std::uint64_t x, std::uint64_t y, std::uint64_t count, LaunchShape shape) {
+    void *pointers[] = {reinterpret_cast<void *>(x), reinterpret_cast<void *>(y)};
+    const std::uint64_t extents[] = {count};
+    return manifest.entries[plan.entry(pointers, extents, shape)].shape;
+  };
+  EXPECT_EQ(pick(0x1000, 0x2000, 128, {1, 32}), "OnePacket");
+  EXPECT_EQ(pick(0x1000, 0x2000, 132, {1, 32}), "WholePackets");
+  EXPECT_EQ(pick(0x1000, 0x2000, 127, {1, 32}), "AnyPackets");
+  EXPECT_EQ(pick(0x1000, 0x2002, 128, {1, 32}), "AnyPackets");
+  EXPECT_EQ(pick(0x1008, 0x2008, 128, {1, 32}), "OnePacket");
+}
+
+TEST(Values, NarrowFloatsRoundTrip) {
+  for (DType type : {DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2})
+    for (std::uint64_t bits = 0; bits < 1u << 8 * sizeOf(type); ++bits) {
+      const float value = widen(type, bits);
+      ASSERT_TRUE(sameElement(type, narrow(type, value), bits)) << keyword(type) << " " << bits << " " << value;
+    }
+}
+
+TEST(Values, RoundsToNearestEven) {
+  EXPECT_EQ(narrow(DType::BF16, 1.0f + 1.0f / 256), 0x3f80u); // halfway, down to even
+  EXPECT_EQ(narrow(DType::BF16, 1.0f + 3.0f / 256), 0x3f82u); // halfway, up to even
+  EXPECT_EQ(narrow(DType::F16, 65520.0f), 0x7c00u);           // halfway to what there is not: infinity
+  EXPECT_EQ(narrow(DType::F16, 65519.0f), 0x7bffu);
+  EXPECT_EQ(narrow(DType::F16, 1e-8f), 0u);
+  EXPECT_EQ(narrow(DType::F8E4M3, 1e9f), 0x7eu);
+}
+
+} // namespace
