@@ -4,10 +4,9 @@
 
 namespace coll::tool {
 
-extern const Verb benchVerb, tuneVerb, fuzzVerb;
+extern const Verb benchVerb, tuneVerb;
 
 const Verb benchVerb{"bench", "WHAT", "latency and bandwidth tables (not there yet)", {}, "", nullptr};
 const Verb tuneVerb{"tune", "WHAT", "search the `tune` spaces for a machine (not there yet)", {}, "", nullptr};
-const Verb fuzzVerb{"fuzz", "WHAT", "adversarial runs on the CPU (not there yet)", {}, "", nullptr};
 
 } // namespace coll::tool

@@ -1,0 +1,128 @@
+#include "tool/Adversary.h"
+
+#include "context/Values.h"
+#include "context/Verify.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace coll;
+using namespace coll::tool;
+
+namespace {
+
+/// Shapes that threads of a GPU would hardly need and interleavings do: a few CTAs, a few warps.
+LaunchShape randomShape(const Manifest &manifest, std::uint64_t random) {
+  const unsigned ctas = 1 + random % 3, warps = 1 + random / 4 % 2;
+  return {std::min(ctas, manifest.maxCtas), std::min(warps * 32, manifest.maxThreads)};
+}
+
+/// One rank's part of one launch on a machine: its buffers, guarded on both sides, and the launch itself.
+struct PlacedLaunch {
+  std::vector<emu::Pointer> arguments;
+  std::vector<std::pair<emu::Buffer, std::uint64_t>> buffers; ///< and where each lies in the rank's memory
+  std::vector<std::uint64_t> sizes;                           ///< of each buffer
+};
+
+/// Arguments that share memory share a buffer; all others have their own.
+PlacedLaunch place(emu::Machine &machine, const Manifest &manifest, const PlannedLaunch &planned, int rank,
+                   std::span<const std::byte> memory) {
+  PlacedLaunch placed;
+  placed.arguments.resize(planned.bytes.size());
+  std::vector<std::size_t> order(planned.bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::vector<std::uint64_t> &offsets = planned.offsets[rank];
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; });
+  for (std::size_t i = 0; i < order.size();) {
+    const std::uint64_t begin = offsets[order[i]];
+    std::uint64_t end = begin;
+    std::size_t last = i;
+    for (; last < order.size() && (last == i || offsets[order[last]] < end); ++last)
+      end = std::max(end, offsets[order[last]] + planned.bytes[order[last]]);
+    const std::string label = "`" + manifest.arguments[order[i]].name + "` of launch " +
+                              std::to_string(planned.number) + " on rank " + std::to_string(rank);
+    const emu::Buffer buffer = machine.allocate(rank, label, end - begin, static_cast<unsigned>(begin % 256));
+    machine.write(buffer, memory.subspan(begin, end - begin));
+    placed.buffers.emplace_back(buffer, begin);
+    placed.sizes.push_back(end - begin);
+    for (; i < last; ++i) placed.arguments[order[i]] = {buffer, offsets[order[i]] - begin};
+  }
+  return placed;
+}
+
+} // namespace
+
+Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity) {
+  auto reference = Reference::of(kernel.manifest);
+  if (!reference) return reference.error();
+  Adversary adversary(kernel, request, atomicity, std::move(*reference));
+  std::vector<std::string> entries;
+  for (const Manifest::Entry &entry : kernel.manifest.entries) entries.push_back(entry.name);
+  emu::CompileError error;
+  adversary.module = emu::KernelModule::compile(kernel.cuda, entries, error);
+  if (!adversary.module)
+    return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
+  return adversary;
+}
+
+Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
+  RunRequest ofSeed = request;
+  ofSeed.seed = seed;
+  ofSeed.elementOffset = mix(seed, 1) % 4 == 0 ? static_cast<unsigned>(mix(seed, 2) % 8) : 0;
+  auto layout = RunLayout::create(manifest, ofSeed, ofSeed.maxElements);
+  if (!layout) return layout.error();
+  const LaunchPlan plan(manifest);
+  std::vector<PlannedLaunch> launches;
+  for (unsigned number = 0; number < request.launches; ++number) {
+    launches.push_back(layout->next(number));
+    if (plan.domainElements(launches.back().extents) == 0) launches.pop_back(); // the host launches nothing then
+  }
+
+  emu::Machine machine(manifest, emu::Policy::adversarial(seed, atomicity));
+  // Now and then across the end of the epoch's 32 bits.
+  if (mix(seed, 3) % 8 == 0) machine.setEpoch(0xffffffffu - request.launches / 2);
+  std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
+  std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
+  for (int rank = 0; rank < manifest.ranks; ++rank) {
+    layout->fill(launches, rank, memory[rank]);
+    for (const PlannedLaunch &planned : launches) {
+      placed[rank].push_back(place(machine, manifest, planned, rank, memory[rank]));
+      std::vector<void *> pointers;
+      for (const emu::Pointer &pointer : placed[rank].back().arguments)
+        pointers.push_back(reinterpret_cast<void *>(pointer.buffer.address + pointer.byteOffset));
+      const LaunchShape shape = randomShape(manifest, mix(mix(seed, 4), planned.number));
+      std::vector<std::uint64_t> scalars;
+      for (const Manifest::Scalar &scalar : manifest.scalars)
+        scalars.push_back(static_cast<std::uint64_t>(planned.sizes.scalars.at(scalar.name)));
+      const emu::Launch launch{module,
+                               manifest.entries[plan.entry(pointers, planned.extents, shape)].name,
+                               shape.grid,
+                               shape.block,
+                               placed[rank].back().arguments,
+                               planned.extents,
+                               scalars};
+      std::string error;
+      if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
+    }
+  }
+
+  const emu::Result result = machine.run();
+  Outcome outcome;
+  if (result.status != emu::Result::Ok) {
+    outcome.failure = std::string(emu::name(result.status)) + "\n" + result.report;
+    return outcome;
+  }
+  for (int rank = 0; rank < manifest.ranks; ++rank)
+    for (const PlacedLaunch &launch : placed[rank])
+      for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+        machine.read(launch.buffers[i].first,
+                     std::span(memory[rank]).subspan(launch.buffers[i].second, launch.sizes[i]));
+  std::vector<RankReport> reports(manifest.ranks);
+  verifyLaunches(manifest, reference, *layout, launches, memory, reports);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    outcome.checked += reports[rank].checked;
+    if (reports[rank].wrong && outcome.failure.empty())
+      outcome.failure = "wrong result on rank " + std::to_string(rank) + ": " + reports[rank].firstWrong;
+  }
+  return outcome;
+}
