@@ -10,11 +10,12 @@ namespace coll::tool {
 /// A kernel, compiled for the CPU once and run under any number of seeds. Runs are independent: any number of threads.
 class Adversary {
 public:
-  /// `request` gives the sizes (random where it leaves them open), the number of launches and whether they are in place.
+  /// `request` gives the sizes (random where it leaves them open), the number of launches and whether they are in
+  /// place.
   static Result<Adversary> create(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity);
 
   struct Outcome {
-    std::string failure; ///< what went wrong, for a person; empty if nothing did
+    std::string failure;       ///< what went wrong, for a person; empty if nothing did
     std::uint64_t checked = 0; ///< elements compared
   };
   Result<Outcome> run(std::uint64_t seed) const;

@@ -8,7 +8,9 @@
 using namespace coll::tool;
 using llvm::StringRef;
 
-static StringRef view(std::string_view text) { return {text.data(), text.size()}; }
+static StringRef view(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
 std::string coll::tool::join(const std::vector<std::string> &words, std::string_view between) {
   return llvm::join(words, view(between));
@@ -35,10 +37,14 @@ std::optional<std::uint64_t> coll::tool::parseCount(std::string_view text) {
   unsigned shift = 0;
   rest.consume_back("B");
   rest.consume_back("i");
-  if (rest.consume_back("K")) shift = 10;
-  else if (rest.consume_back("M")) shift = 20;
-  else if (rest.consume_back("G")) shift = 30;
-  else if (rest.size() != text.size()) return std::nullopt;
+  if (rest.consume_back("K"))
+    shift = 10;
+  else if (rest.consume_back("M"))
+    shift = 20;
+  else if (rest.consume_back("G"))
+    shift = 30;
+  else if (rest.size() != text.size())
+    return std::nullopt;
   std::uint64_t value = 0;
   if (rest.empty() || rest.getAsInteger(10, value) || value > (UINT64_MAX >> shift)) return std::nullopt;
   return value << shift;
@@ -90,8 +96,7 @@ Arguments::Arguments(const Verb &verb, const std::vector<std::string> &given) : 
         throw Failure{Exit::BadInput, inBackticks(option->name, option->value) + " lacks its value"};
       text = given[++i];
     }
-    if (!values.emplace(name.str(), text).second)
-      throw Failure{Exit::BadInput, "`" + name.str() + "` is given twice"};
+    if (!values.emplace(name.str(), text).second) throw Failure{Exit::BadInput, "`" + name.str() + "` is given twice"};
   }
   if (operands.size() > (verb.operands.empty() ? 0u : 1u)) {
     const std::string &extra = operands.back();
@@ -158,9 +163,10 @@ std::string Arguments::choice(std::string_view option, const std::vector<std::st
 std::string Verb::help() const {
   std::string result;
   llvm::raw_string_ostream os(result);
-  os << "coll " << view(name) << (operands.empty() ? "" : " ") << view(operands) << (options.empty() ? "" : " [options]")
-     << "\n  " << view(summary) << "\n";
-  if (!operands.empty()) os << "\n  WHAT is a .coll file, or a collective of the standard library such as `allreduce`.\n";
+  os << "coll " << view(name) << (operands.empty() ? "" : " ") << view(operands)
+     << (options.empty() ? "" : " [options]") << "\n  " << view(summary) << "\n";
+  if (!operands.empty())
+    os << "\n  WHAT is a .coll file, or a collective of the standard library such as `allreduce`.\n";
   if (!options.empty()) os << "\noptions:\n";
   for (const Option &option : options) {
     std::string left = std::string(option.name) + (option.value.empty() ? "" : " ") + std::string(option.value);

@@ -26,10 +26,6 @@ static Exit cache(const Arguments &arguments) {
 
 namespace coll::tool {
 extern const Verb cacheVerb;
-const Verb cacheVerb{"cache",
-                     "",
-                     "the cache of compiled kernels",
-                     {{"--clear", "", "remove them all"}},
-                     "coll cache --clear\n",
-                     cache};
+const Verb cacheVerb{
+    "cache", "", "the cache of compiled kernels", {{"--clear", "", "remove them all"}}, "coll cache --clear\n", cache};
 } // namespace coll::tool

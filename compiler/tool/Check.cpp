@@ -32,11 +32,11 @@ static std::vector<int> ranksToCheck(const Member &member, const Arguments &argu
   std::vector<int> result;
   for (std::uint64_t n : wanted) {
     const bool offered = n >= static_cast<unsigned>(member.minRanks) && n <= static_cast<unsigned>(member.maxRanks);
-    if (offered) result.push_back(static_cast<int>(n));
+    if (offered)
+      result.push_back(static_cast<int>(n));
     else if (asked)
       throw Failure{Exit::BadInput, "`" + member.name + "` is not offered for " + std::to_string(n) + " ranks",
-                    "it is offered for " + std::to_string(member.minRanks) + " to " +
-                        std::to_string(member.maxRanks)};
+                    "it is offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks)};
   }
   if (result.empty()) result.push_back(member.minRanks);
   return result;
@@ -46,7 +46,8 @@ static std::vector<Verdict> checkAll(const Program &program, const Arguments &ar
   std::vector<Verdict> verdicts;
   for (const Member *member : pickMembers(program, arguments))
     for (int ranks : ranksToCheck(*member, arguments))
-      verdicts.push_back({member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, {}, {}});
+      verdicts.push_back(
+          {member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, {}, {}});
 
   Progress progress;
   for (Verdict &verdict : verdicts) {
@@ -71,8 +72,8 @@ static std::string verdictLines(const std::vector<Verdict> &verdicts) {
     const auto same = [&](const Verdict &other) {
       return other.member == first.member && other.proved() == first.proved() &&
              other.result.has_value() == first.result.has_value() &&
-             (!first.proved() || (other.result->depth == first.result->depth &&
-                                  other.result->summary == first.result->summary));
+             (!first.proved() ||
+              (other.result->depth == first.result->depth && other.result->summary == first.result->summary));
     };
     std::string ranks;
     double milliseconds = 0;
@@ -81,7 +82,7 @@ static std::string verdictLines(const std::vector<Verdict> &verdicts) {
       if (verdicts[i].result) milliseconds += verdicts[i].result->milliseconds;
     }
     text += llvm::formatv("{0,-12} {1}  n = {2}  {3}  ({4:F1} ms)\n",
-                          first.proved()  ? "proved"
+                          first.proved() ? "proved"
                           : first.result ? "refuted"
                                          : "not checked",
                           first.member->name, ranks, describeTypes(*first.member, first.instance), milliseconds)
@@ -116,7 +117,7 @@ static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
     llvm::json::Object object{{"member", verdict.member->name},
                               {"ranks", verdict.instance.ranks},
                               {"dtype", std::string(keyword(verdict.instance.dtype))},
-                              {"verdict", verdict.proved()  ? "proved"
+                              {"verdict", verdict.proved() ? "proved"
                                           : verdict.result ? "refuted"
                                                            : "not checked"},
                               {"diagnostics", std::move(diagnostics)}};

@@ -79,7 +79,8 @@ const Verb emitVerb{
      {"--stage", "S", "ast, ir, cuda, ptx, cubin or manifest; cuda if not given. ptx and cubin need NVRTC"},
      {"--arch", "sm_XX", "architecture of ptx and cubin; sm_90 if not given"},
      {"-o", "F", "write to this file, all or nothing"},
-     {"--dump-after", "P,P,...", "print the IR after these passes, or after `all`; on standard error if --stage is given"},
+     {"--dump-after", "P,P,...",
+      "print the IR after these passes, or after `all`; on standard error if --stage is given"},
      {"--unchecked", "", "emit it although the checker refutes it"}},
     "coll emit allreduce --algo oneshot.ll -n 8                                    the CUDA text\n"
     "coll emit mine.coll -n 2 --dtype bf16 --stage cubin --arch sm_90 -o mine.cubin\n",

@@ -16,7 +16,7 @@ enum class Exit {
 /// Thrown by a verb, caught once in Main.cpp, which prints it and exits with the code.
 struct Failure {
   Exit code;
-  std::string message; ///< lower case, no full stop, code in backticks; empty where everything has been said
+  std::string message;   ///< lower case, no full stop, code in backticks; empty where everything has been said
   std::string help = {}; ///< what to do about it; may be empty
 };
 

@@ -30,7 +30,9 @@ static std::string row(const std::string &left, const std::string &right) {
 }
 
 /// A message in a table has one line.
-static std::string none(const Error &error) { return "none: " + llvm::StringRef(error.text).split('\n').first.str(); }
+static std::string none(const Error &error) {
+  return "none: " + llvm::StringRef(error.text).split('\n').first.str();
+}
 
 static std::string archsText(const std::vector<int> &archs) {
   std::string text;
@@ -57,8 +59,8 @@ static std::string asText(const Found &found) {
   text += row("NVRTC", found.nvrtc ? (*found.nvrtc)->versionText() + " (" + (*found.nvrtc)->path + "), compiles for" +
                                          archsText((*found.nvrtc)->archs)
                                    : none(found.nvrtc.error()));
-  text += row("NCCL", found.nccl ? (*found.nccl)->versionText() + " (" + (*found.nccl)->path + ")"
-                                 : none(found.nccl.error()));
+  text += row("NCCL",
+              found.nccl ? (*found.nccl)->versionText() + " (" + (*found.nccl)->path + ")" : none(found.nccl.error()));
   text += row("C++ compiler", found.cxx.empty() ? "none: emulated ranks need one" : join(found.cxx, " "));
   for (const env::Description &variable : env::list())
     if (const char *value = std::getenv(variable.name.c_str())) text += row(variable.name, value);
@@ -96,10 +98,8 @@ static Exit info(const Arguments &arguments) {
 
 namespace coll::tool {
 extern const Verb infoVerb;
-const Verb infoVerb{"info",
-                    "",
-                    "the libraries, GPUs and compilers that this machine has",
-                    {{"--json", "", "as JSON"}},
-                    "coll info\n",
-                    info};
+const Verb infoVerb{
+    "info",        "",   "the libraries, GPUs and compilers that this machine has", {{"--json", "", "as JSON"}},
+    "coll info\n", info,
+};
 } // namespace coll::tool

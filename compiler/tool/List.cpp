@@ -26,11 +26,11 @@ static std::string sizeText(std::uint64_t bytes) {
 }
 
 static std::string memberLine(const Member &member) {
-  return llvm::formatv("{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name,
-                       llvm::formatv("{0}..{1} ranks", member.minRanks, member.maxRanks).str(),
-                       member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(member.dtypes), " "),
-                       member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
-                       member.lowered ? "" : "; check only")
+  return llvm::formatv(
+             "{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name,
+             llvm::formatv("{0}..{1} ranks", member.minRanks, member.maxRanks).str(),
+             member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(member.dtypes), " "),
+             member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "), member.lowered ? "" : "; check only")
       .str();
 }
 

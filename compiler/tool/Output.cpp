@@ -34,7 +34,9 @@ void coll::tool::print(std::string_view text) {
   if (error) throw Failure{Exit::BadInput, std::string("cannot write to standard output: ") + std::strerror(error)};
 }
 
-void coll::tool::printMessage(std::string_view text) { (void)writeAll(STDERR_FILENO, text); }
+void coll::tool::printMessage(std::string_view text) {
+  (void)writeAll(STDERR_FILENO, text);
+}
 
 [[noreturn]] static void failToWrite(const std::string &file, int error) {
   throw Failure{Exit::BadInput, "cannot write `" + file + "`: " + std::strerror(error)};
@@ -72,7 +74,9 @@ void coll::tool::writeResult(const std::string &file, std::string_view content) 
   failToWrite(file, error);
 }
 
-bool coll::tool::outputIsTerminal() { return isatty(STDOUT_FILENO); }
+bool coll::tool::outputIsTerminal() {
+  return isatty(STDOUT_FILENO);
+}
 
 Progress::Progress() : terminal(isatty(STDERR_FILENO)) {}
 

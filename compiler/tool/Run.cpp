@@ -51,8 +51,8 @@ static std::string reportText(const Member &member, const RunRequest &request, c
   return std::string(report.passed ? "passed   " : "WRONG    ") + describe(member, request.instance) + ": " +
          std::to_string(report.launches) + " launches" + sizesText(request) + ", " + std::to_string(good) + " of " +
          std::to_string(report.ranks.size()) + " ranks verified, " + std::to_string(checked) + " elements, " +
-         std::to_string(wrong) + " wrong\n" + "         on " + report.place + ", against " + report.reference + ", in " +
-         time + "\n" + details;
+         std::to_string(wrong) + " wrong\n" + "         on " + report.place + ", against " + report.reference +
+         ", in " + time + "\n" + details;
 }
 
 static bool runMember(const Program &program, const Member &member, RunRequest request, const Arguments &arguments) {
@@ -82,28 +82,27 @@ static Exit runAll(const Arguments &arguments) {
 
 namespace coll::tool {
 extern const Verb runVerb;
-const Verb runVerb{
-    "run",
-    "WHAT",
-    "run and verify, on the GPUs here or on emulated ranks",
-    {option::algo,
-     option::ranks,
-     option::dtype,
-     option::op,
-     option::count,
-     option::bytes,
-     option::set,
-     {"--on", "cpu|gpu|auto", "where; on GPUs if there are any, else on the CPU, if not given"},
-     {"--gpus", "K", "use this many GPUs; with more ranks than GPUs, several ranks share one"},
-     {"--launches", "L", "launches, back to back; 20 if not given"},
-     {"--graph", "", "launch them from CUDA graphs"},
-     {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
-     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
-     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
-     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
-     {"--unchecked", "", "run it although the checker refutes it"}},
-    "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
-    "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks\n"
-    "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n",
-    runAll};
+const Verb runVerb{"run",
+                   "WHAT",
+                   "run and verify, on the GPUs here or on emulated ranks",
+                   {option::algo,
+                    option::ranks,
+                    option::dtype,
+                    option::op,
+                    option::count,
+                    option::bytes,
+                    option::set,
+                    {"--on", "cpu|gpu|auto", "where; on GPUs if there are any, else on the CPU, if not given"},
+                    {"--gpus", "K", "use this many GPUs; with more ranks than GPUs, several ranks share one"},
+                    {"--launches", "L", "launches, back to back; 20 if not given"},
+                    {"--graph", "", "launch them from CUDA graphs"},
+                    {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
+                    {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
+                    {"--seed", "S", "of inputs and random sizes; 1 if not given"},
+                    {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
+                    {"--unchecked", "", "run it although the checker refutes it"}},
+                   "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
+                   "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks\n"
+                   "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n",
+                   runAll};
 } // namespace coll::tool

@@ -23,8 +23,7 @@ std::vector<const Member *> coll::tool::pickMembers(const Program &program, cons
   for (const Member &member : program.members())
     if (!arguments.has("--algo") || isNamedBy(member, given)) picked.push_back(&member);
   if (!picked.empty()) return picked;
-  if (program.members().empty())
-    throw Failure{Exit::BadInput, "`" + arguments.what() + "` has no algorithm"};
+  if (program.members().empty()) throw Failure{Exit::BadInput, "`" + arguments.what() + "` has no algorithm"};
   const std::vector<std::string> names = memberNames(program);
   throw Failure{Exit::BadInput, "`" + arguments.what() + "` has no member `" + given + "`",
                 nearest(given, names).empty() ? "it has " + join(names)
@@ -81,8 +80,7 @@ ReduceOp coll::tool::pickOp(const Member &member, const Arguments &arguments) {
       throw Failure{Exit::BadInput, "`" + member.collective + "` has no reduction operator", "leave out --op"};
     return pickOffered(member, "--op", given, offered, parseReduceOp(given), "reduction operator");
   }
-  return offered.empty() || std::count(offered.begin(), offered.end(), ReduceOp::Sum) ? ReduceOp::Sum
-                                                                                      : offered.front();
+  return offered.empty() || std::count(offered.begin(), offered.end(), ReduceOp::Sum) ? ReduceOp::Sum : offered.front();
 }
 
 int coll::tool::pickRanks(const Member &member, const Arguments &arguments) {

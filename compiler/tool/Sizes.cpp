@@ -9,8 +9,7 @@ using namespace coll::tool;
 /// `R=16` of --set.
 static void setOne(const Manifest &manifest, const std::string &word, Sizes &sizes) {
   const auto [name, value] = llvm::StringRef(word).split('=');
-  if (name.empty() || value.empty())
-    throw Failure{Exit::BadInput, "`--set " + word + "` is not NAME=VALUE"};
+  if (name.empty() || value.empty()) throw Failure{Exit::BadInput, "`--set " + word + "` is not NAME=VALUE"};
   if (llvm::is_contained(manifest.extents, name.str())) {
     const auto count = parseCount(std::string_view(value.data(), value.size()));
     if (!count) throw Failure{Exit::BadInput, "`--set " + word + "`: an extent is a number of elements"};

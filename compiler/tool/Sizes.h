@@ -8,8 +8,10 @@ namespace coll::tool {
 
 namespace option {
 inline constexpr Option count{"--count", "M", "elements of the free extent; other ones at each launch if not given"};
-inline constexpr Option bytes{"--bytes", "B", "the same as bytes of the largest argument, as in nccl-tests: 16, 64Ki, 1Mi"};
-inline constexpr Option set{"--set", "NAME=V,...", "values of extents and scalars by name: R=16,H=4096,eps=1e-6,root=2"};
+inline constexpr Option bytes{"--bytes", "B",
+                              "the same as bytes of the largest argument, as in nccl-tests: 16, 64Ki, 1Mi"};
+inline constexpr Option set{"--set", "NAME=V,...",
+                            "values of extents and scalars by name: R=16,H=4096,eps=1e-6,root=2"};
 } // namespace option
 
 struct Sizes {

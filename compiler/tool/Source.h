@@ -12,8 +12,8 @@ namespace coll::tool {
 /// Reads and parses `what`. Throws Failure where there is no such text or it has errors, which it has printed then.
 std::unique_ptr<Program> loadProgram(const std::string &what);
 
-/// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then: Refuted
-/// if it is the checker that refuses it, BadInput otherwise.
+/// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then:
+/// Refuted if it is the checker that refuses it, BadInput otherwise.
 Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options);
 
 } // namespace coll::tool
