@@ -81,7 +81,7 @@ std::string diagram(const ir::Program &program, const Refutation &r) {
     line.resize(14, ' ');
     line += "| " + l;
     line.resize(16 + width, ' ');
-    text += "\n" + line + "| " + rr;
+    text += "\n" + line + (rr.empty() ? "|" : "| " + rr);
   };
   text = "              | rank " + std::to_string(left.rank);
   text.resize(16 + width, ' ');

@@ -73,7 +73,6 @@ struct TwoShot {
   int loops = 1;            ///< packet loops that the phases are spread over; 0: none
   bool storeNext = false;   ///< stores piece r of the gathered ones as piece r + 1
   bool gatherFirst = false; ///< waits for the gathered pieces before the own one is sent
-  bool throughMemory = false; ///< the second phase sends piece `me` of the output, as whole vectors
   bool inPlace = true;
 };
 
@@ -94,7 +93,7 @@ inline Program twoShot(const TwoShot &o) {
   Block scatter = block(
       b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), rs, me(), own))),
       b.reduce(s, "r", block(b.poll(got, rs, var("r"), own)), got));
-  Stmt push = b.forRanks("q", block(b.send(s, var("q"), ag, me(), ownSum)));
+  Stmt push = b.forRanks("q", block(b.send(s, var("q"), ag, me(), o.gatherFirst ? kNone : ownSum)));
   const Index to = o.storeNext ? Index::mod(Index::add(var("g"), num(1)), num(o.ranks)) : var("g");
   Stmt gather = b.forRanks("g", block(b.poll(part, ag, var("g"), o.gatherFirst ? kNone : ownSum), b.store(b.pieceOf(y, to), part)));
   Block gatherAll = o.gatherFirst ? block(gather, push) : block(push, gather);
