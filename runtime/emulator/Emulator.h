@@ -35,10 +35,10 @@ struct Policy {
   std::uint64_t seed = 1;
   Schedule schedule = Schedule::Fair;
   Atomicity atomicity = Atomicity::Element;
-  double commitRate = 0.3;  ///< that a pending store takes effect, rather than that a thread runs
-  double yieldRate = 0.2;   ///< that another thread goes first, at each access
-  double staleRelaxed = 0;  ///< that a relaxed or acquiring load returns the previous value where it may
-  double staleWeak = 0;     ///< the same for weak loads
+  double commitRate = 0.3;               ///< that a pending store takes effect, rather than that a thread runs
+  double yieldRate = 0.2;                ///< that another thread goes first, at each access
+  double staleRelaxed = 0;               ///< that a relaxed or acquiring load returns the previous value where it may
+  double staleWeak = 0;                  ///< the same for weak loads
   std::uint64_t stepLimit = 200'000'000; ///< turns of threads and stores taking effect
 
   /// One quick run in which every access behaves as the program's author imagines.
@@ -64,13 +64,13 @@ struct Launch {
   std::string entry;
   unsigned grid = 1;
   unsigned block = 32;
-  std::vector<Pointer> arguments;      ///< in the manifest's order
-  std::vector<std::uint64_t> extents;  ///< in the manifest's order
-  std::vector<std::uint64_t> scalars;  ///< in the manifest's order, the value at the low end
+  std::vector<Pointer> arguments;     ///< in the manifest's order
+  std::vector<std::uint64_t> extents; ///< in the manifest's order
+  std::vector<std::uint64_t> scalars; ///< in the manifest's order, the value at the low end
 };
 
 struct Statistics {
-  std::uint64_t steps = 0;    ///< turns of threads plus stores that took effect; equal for equal runs
+  std::uint64_t steps = 0; ///< turns of threads plus stores that took effect; equal for equal runs
   std::uint64_t loads = 0;
   std::uint64_t stores = 0;
   std::uint64_t switches = 0; ///< between threads

@@ -87,14 +87,15 @@ void Engine::prepare() {
     rank.ctas.resize(grid);
     for (std::size_t c = 0; c < grid; ++c) {
       Cta &cta = rank.ctas[c];
-      cta.rank = int(r), cta.index = int(c), cta.number = unsigned(all.size());
+      cta.rank = int(r), cta.index = int(c);
       cta.priority = int(random.below(1'000'000));
       all.push_back(&cta);
+      cta.number = unsigned(all.size());
     }
   }
-  ready.resize(all.size());
-  queued.resize(all.size());
-  stacks.reserve(threadCount);
+  ready.resize(all.size() + 1);
+  queued.resize(all.size() + 1);
+  stacks = &Stacks::ofThisThread(threadCount);
   threads.assign(threadCount + 1, nullptr);
   units.emplace_back();
   victim = int(random.below(std::uint32_t(ranks.size())));
@@ -131,7 +132,7 @@ void Engine::startNext(Rank &rank) {
       const std::size_t index = rank.firstThread + std::size_t(c) * launch.block + t;
       thread.number = std::uint32_t(index + 1);
       threads[thread.number] = &thread;
-      char *stack = stacks[index];
+      char *stack = (*stacks)[index];
       Stacks::canary(stack) = Stacks::kCanary;
       thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
       cta.ready.push_back(&thread);
@@ -203,7 +204,8 @@ bool Engine::commitOne(bool force) {
   Pending *unit = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
   // Stores of one CTA to one location keep their order.
   std::uint32_t earliest = unit->line->pending;
-  while (units[earliest].cta != cta || !units[earliest].overlaps(unit->offset, unit->size)) earliest = units[earliest].next;
+  while (units[earliest].cta != cta || !units[earliest].overlaps(unit->offset, unit->size))
+    earliest = units[earliest].next;
   commit(units[earliest]);
   return true;
 }
@@ -220,10 +222,10 @@ void Engine::resume(Thread &thread) {
 void Engine::threadEnded(Thread &thread) {
   Cta &cta = *thread.cta;
   Rank &rank = ranks[cta.rank];
-  if (Stacks::canary(stacks[thread.number - 1]) != Stacks::kCanary) {
+  if (Stacks::canary((*stacks)[thread.number - 1]) != Stacks::kCanary) {
     status = Result::Fault;
-    report = "stack overflow of the emulated thread, which has " + std::to_string(Stacks::kBytes) + " bytes: " +
-             describeThread(thread) + "\n";
+    report = "stack overflow of the emulated thread, which has " + std::to_string(Stacks::kBytes) +
+             " bytes: " + describeThread(thread) + "\n";
     return;
   }
   ++cta.done;
@@ -264,4 +266,6 @@ void Engine::fail(std::string text) {
   for (;;) leave();
 }
 
-void Engine::rawAccess(std::uint64_t address) { fail(describeFault(address, 0, "raw access")); }
+void Engine::rawAccess(std::uint64_t address) {
+  fail(describeFault(address, 0, "raw access"));
+}

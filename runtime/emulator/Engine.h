@@ -30,8 +30,7 @@ public:
   // What the running thread asks for, through the table.
   const emulated::Coordinates *coordinates() const { return &running->at; }
   void load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
-  void store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
-             emulated::Order order);
+  void store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
   void add4(std::uint64_t address, std::uint32_t value, emulated::Order order);
   void fence();
   void ctaSync();
@@ -99,7 +98,7 @@ private:
   std::vector<Thread *> starved;
   std::deque<Pending> units; ///< by number; [0] is unused
   std::vector<Pending *> freeUnits;
-  Stacks stacks;
+  Stacks *stacks = nullptr;
   Statistics statistics;
   Result::Status status = Result::Ok;
   std::string report;

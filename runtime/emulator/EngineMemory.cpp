@@ -19,7 +19,9 @@ unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
 }
 
 /// Everything that took effect up to `time` is visible to the thread from now on.
-static void raiseFloor(Thread &thread, std::uint32_t time) { thread.floor = std::max(thread.floor, time); }
+static void raiseFloor(Thread &thread, std::uint32_t time) {
+  thread.floor = std::max(thread.floor, time);
+}
 
 void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, Order order) {
   ++statistics.loads;

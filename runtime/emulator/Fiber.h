@@ -46,19 +46,17 @@ public:
   static constexpr std::size_t kStride = kBytes + 192;
   static constexpr std::uint64_t kCanary = 0x5afe57ac6b0770e5;
 
-  Stacks() = default;
+  /// The stacks of the calling host thread, at least `count`. Kept from run to run, so that a campaign of many seeds
+  /// does not fault the same pages in again and again.
+  static Stacks &ofThisThread(std::size_t count) {
+    static thread_local Stacks stacks;
+    if (stacks.bytes < (count + 1) * kStride) stacks.reserve(count);
+    return stacks;
+  }
   Stacks(const Stacks &) = delete;
   Stacks &operator=(const Stacks &) = delete;
-  ~Stacks() {
-    if (memory) munmap(memory, bytes);
-  }
+  ~Stacks() { release(); }
 
-  void reserve(std::size_t count) {
-    bytes = count * kStride + kStride; // one more below the first, for its overflow
-    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    memory = static_cast<char *>(p);
-  }
   char *operator[](std::size_t i) const { return memory + (i + 1) * kStride; }
 
   /// A word at the far end that an overflow would destroy first. Guard pages would need two mappings a stack, more
@@ -66,6 +64,21 @@ public:
   static std::uint64_t &canary(char *stack) { return *reinterpret_cast<std::uint64_t *>(stack); }
 
 private:
+  Stacks() = default;
+  void release() {
+    if (memory) munmap(memory, bytes);
+    memory = nullptr, bytes = 0;
+  }
+  void reserve(std::size_t count) {
+    release();
+    const std::size_t size = (count + 1) * kStride; // one more below the first, for its overflow
+    void *p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    memory = static_cast<char *>(p), bytes = size;
+    // The threads of a run hop between all these stacks; with small pages that is mostly address translation.
+    if (size <= (std::size_t(128) << 20)) madvise(memory, bytes, MADV_HUGEPAGE);
+  }
+
   char *memory = nullptr;
   std::size_t bytes = 0;
 };

@@ -1,11 +1,11 @@
 // What runs: threads in CTAs in ranks, and the sets from which the schedule picks.
 #pragma once
 
+#include "coll/emulated.h"
 #include "emulator/Emulator.h"
 #include "emulator/Fiber.h"
 #include "emulator/Memory.h"
 #include "emulator/Random.h"
-#include "coll/emulated.h"
 
 #include <array>
 
@@ -60,8 +60,8 @@ struct Thread {
 
 struct Cta {
   int rank = 0;
-  int index = 0;  ///< in its grid
-  unsigned number = 0; ///< among all of the machine
+  int index = 0;       ///< in its grid
+  unsigned number = 0; ///< among all of the machine; from 1
   int priority = 0;
   unsigned done = 0;
   std::vector<Thread> threads;
@@ -103,10 +103,10 @@ struct QueuedLaunch {
 struct Rank {
   std::vector<QueuedLaunch> launches;
   int current = -1;
-  unsigned live = 0;         ///< threads of the current launch that have not ended
-  std::uint64_t pending = 0; ///< stores of the current launch that have yet to take effect
-  std::vector<Cta> ctas;     ///< as many as the largest grid has
-  std::size_t firstThread = 0; ///< number of its thread 0 among all of the machine, less 1
+  unsigned live = 0;                    ///< threads of the current launch that have not ended
+  std::uint64_t pending = 0;            ///< stores of the current launch that have yet to take effect
+  std::vector<Cta> ctas;                ///< as many as the largest grid has
+  std::size_t firstThread = 0;          ///< number of its thread 0 among all of the machine, less 1
   std::uint64_t region = 0, status = 0; ///< addresses
 
   bool finished() const { return current >= int(launches.size()); }

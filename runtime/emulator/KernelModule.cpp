@@ -87,19 +87,30 @@ std::string withTrampolines(const std::string &cuda, std::span<const std::string
                      "void coll_bind(const coll::emulated::Table *t) { coll::emulated::table = t; }\n";
   for (const auto &entry : entries) {
     text += visible + "void coll_call_" + entry + "(const void *p) { coll::emulated::call(" + entry + ", p); }\n";
-    text += visible + "unsigned long long coll_bytes_" + entry + "() { return coll::emulated::parameterBytes(" +
-            entry + "); }\n";
+    text += visible + "unsigned long long coll_bytes_" + entry + "() { return coll::emulated::parameterBytes(" + entry +
+            "); }\n";
   }
   return text;
 }
 
 // -O1: with -O0 the kernel runs several times slower, -O2 takes longer to compile than it saves. No contraction, no
 // fast math: results are compared bit by bit with the GPU's.
-const std::vector<std::string> kFlags = {
-    "-x",         "c++",           "-std=c++17",         "-O1",           "-w",
-    "-fPIC",      "-shared",       "-fvisibility=hidden", "-nostdinc",    "-nostdinc++",
-    "-fno-rtti",  "-fno-exceptions", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing",
-    "-fno-stack-protector"};
+const std::vector<std::string> kFlags = {"-x",
+                                         "c++",
+                                         "-std=c++17",
+                                         "-O1",
+                                         "-w",
+                                         "-fPIC",
+                                         "-shared",
+                                         "-fvisibility=hidden",
+                                         "-nostdinc",
+                                         "-nostdinc++",
+                                         "-fno-rtti",
+                                         "-fno-exceptions",
+                                         "-ffp-contract=off",
+                                         "-fno-fast-math",
+                                         "-fno-strict-aliasing",
+                                         "-fno-stack-protector"};
 
 bool build(const fs::path &folder, const std::string &text, CompileError &error) {
   const std::vector<std::string> compiler = hostCompiler();
@@ -117,11 +128,14 @@ bool build(const fs::path &folder, const std::string &text, CompileError &error)
   }
   std::vector<std::string> words = compiler;
   words.insert(words.end(), kFlags.begin(), kFlags.end());
-  words.insert(words.end(), {"-I", folder.string(), (folder / "kernel.cu").string(), "-o", (folder / "kernel.so").string()});
+  words.insert(words.end(),
+               {"-I", folder.string(), (folder / "kernel.cu").string(), "-o", (folder / "kernel.so").string()});
   const int status = runProgram(words, folder / "output");
   if (status == 0) return true;
-  if (status < 0) error = {true, "the C++ compiler `" + compiler[0] + "` could not be started"};
-  else error = {false, "`" + compiler[0] + "` refused the kernel:\n" + readFile(folder / "output")};
+  if (status < 0)
+    error = {true, "the C++ compiler `" + compiler[0] + "` could not be started"};
+  else
+    error = {false, "`" + compiler[0] + "` refused the kernel:\n" + readFile(folder / "output")};
   return false;
 }
 
@@ -166,8 +180,8 @@ std::vector<std::string> coll::emu::hostCompiler() {
   return {};
 }
 
-std::shared_ptr<const KernelModule> KernelModule::compile(const std::string &cuda,
-                                                          std::span<const std::string> entries, CompileError &error) {
+std::shared_ptr<const KernelModule> KernelModule::compile(const std::string &cuda, std::span<const std::string> entries,
+                                                          CompileError &error) {
   const std::string text = withTrampolines(cuda, entries);
   if (auto known = cache().find(text)) return known;
   const auto begin = std::chrono::steady_clock::now();

@@ -19,7 +19,25 @@ Memory::Memory() {
   throw std::bad_alloc();
 }
 
-Memory::~Memory() { munmap(reinterpret_cast<void *>(base), reservedBytes); }
+Memory::~Memory() {
+  munmap(reinterpret_cast<void *>(base), reservedBytes);
+  for (const auto &block : blocks) munmap(block.memory, block.bytes);
+}
+
+Segment::Page *Memory::zeroPage() {
+  constexpr std::size_t kSmallest = 128 << 10, kLargest = 4 << 20;
+  if (blocks.empty() || blockUsed + sizeof(Segment::Page) > blocks.back().bytes) {
+    const std::size_t bytes = blocks.empty() ? kSmallest : std::min(kLargest, blocks.back().bytes * 2);
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) throw std::bad_alloc();
+    madvise(p, bytes, MADV_HUGEPAGE);
+    blocks.push_back({p, bytes});
+    blockUsed = 0;
+  }
+  void *page = static_cast<char *>(blocks.back().memory) + blockUsed;
+  blockUsed += sizeof(Segment::Page);
+  return static_cast<Segment::Page *>(page);
+}
 
 Segment &Memory::allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment) {
   assert(misalignment < 256);
@@ -35,8 +53,8 @@ Segment &Memory::allocate(std::string label, int rank, bool region, std::uint64_
   return *segments.back();
 }
 
-std::unique_ptr<Segment::Page> Memory::freshPage(const Segment &segment, std::uint64_t page) const {
-  auto fresh = std::make_unique<Segment::Page>(); // zeros
+Segment::Page *Memory::freshPage(const Segment &segment, std::uint64_t page) {
+  Segment::Page *fresh = zeroPage();
   const auto fill = [&](std::uint64_t at, bool everyOther) {
     auto &line = fresh->line[at % Segment::kPageBytes / 16];
     const std::uint32_t words[4] = {kPoison, everyOther ? 0 : kPoison, kPoison, everyOther ? 0 : kPoison};
@@ -49,7 +67,6 @@ std::unique_ptr<Segment::Page> Memory::freshPage(const Segment &segment, std::ui
     for (const auto &range : poison)
       for (std::uint64_t at = std::max(begin, range.begin); at < std::min(end, range.end); at += 16)
         fill(at, range.dataWordsOnly);
-  for (auto &line : fresh->line) line.writer = Line::kHost;
   return fresh;
 }
 

@@ -26,7 +26,9 @@ struct Pending {
   bool add; ///< adds its 4 bytes instead of replacing
   std::uint8_t bytes[16];
 
-  bool overlaps(unsigned first, unsigned count) const { return offset < first + count && first < unsigned(offset) + size; }
+  bool overlaps(unsigned first, unsigned count) const {
+    return offset < first + count && first < unsigned(offset) + size;
+  }
 };
 
 /// 16 bytes: per word the value, the one before it, and the time at which the value took effect (0: from the
@@ -34,10 +36,9 @@ struct Pending {
 struct alignas(64) Line {
   std::uint8_t value[16], before[16];
   std::uint32_t time[4];
-  std::uint32_t writer; ///< number of the CTA whose store took effect last; kHost for the host
+  std::uint32_t writer;           ///< number of the CTA whose store took effect last; 0: the host
   std::uint32_t pending, waiters; ///< heads of lists, as numbers of Pending (in the order of issue) and Thread; 0: none
 
-  static constexpr std::uint32_t kHost = UINT32_MAX;
   std::uint32_t newest() const {
     const std::uint32_t a = time[0] > time[1] ? time[0] : time[1], b = time[2] > time[3] ? time[2] : time[3];
     return a > b ? a : b;
@@ -55,7 +56,7 @@ struct Segment {
   int rank;
   bool region;
   std::uint64_t address, bytes;
-  std::vector<std::unique_ptr<Page>> pages; ///< null until touched
+  std::vector<Page *> pages; ///< null until touched
 };
 
 /// Bytes of every region that a fresh one has poison in, so that a read too early shows. All others are zero, which is
@@ -88,7 +89,7 @@ public:
   /// The line of a byte that lies inside `segment`.
   Line &line(Segment &segment, std::uint64_t address) {
     const std::uint64_t at = address - lineBase(segment), page = at / Segment::kPageBytes;
-    auto &slot = segment.pages[page];
+    Segment::Page *&slot = segment.pages[page];
     if (!slot) slot = freshPage(segment, page);
     return slot->line[at % Segment::kPageBytes / 16];
   }
@@ -103,12 +104,21 @@ private:
   static constexpr std::uint64_t kRedZone = 64 << 10;
 
   static std::uint64_t lineBase(const Segment &segment) { return segment.address / 256 * 256; }
-  std::unique_ptr<Segment::Page> freshPage(const Segment &segment, std::uint64_t page) const;
+  Segment::Page *freshPage(const Segment &segment, std::uint64_t page);
+  Segment::Page *zeroPage();
 
   std::uint64_t base = 0, reservedBytes = 0;
   std::vector<Segment *> granules;
   std::vector<std::unique_ptr<Segment>> segments;
   std::vector<PoisonRange> poison;
+
+  // Pages come from blocks that grow with the run, the large ones of the host's large pages.
+  struct Block {
+    void *memory;
+    std::size_t bytes;
+  };
+  std::vector<Block> blocks;
+  std::size_t blockUsed = 0;
 };
 
 } // namespace coll::emu

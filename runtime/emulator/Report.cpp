@@ -18,7 +18,9 @@ static std::string format(const char *text, Args... args) {
   return buffer;
 }
 
-static unsigned long long wide(std::uint64_t v) { return v; }
+static unsigned long long wide(std::uint64_t v) {
+  return v;
+}
 
 std::vector<PoisonRange> coll::emu::poisonOf(const Manifest &manifest) {
   std::vector<PoisonRange> ranges;
@@ -132,8 +134,8 @@ std::string Engine::describeAbort() {
     if (word.abort == 0) continue;
     const unsigned rank = word.where & 0xffff, box = word.where >> 16 & 0xffff, slot = word.where >> 32 & 0xffff;
     const unsigned cta = word.where >> 48, wanted = std::uint32_t(word.epochs), seen = word.epochs >> 32;
-    const std::string what = box == kBarrier ? "a barrier"
-                             : box == kWrap  ? "the meeting at the wrap of the epoch"
+    const std::string what = box == kBarrier                   ? "a barrier"
+                             : box == kWrap                    ? "the meeting at the wrap of the epoch"
                              : box < manifest.mailboxes.size() ? "mailbox `" + manifest.mailboxes[box].name + "`"
                                                                : format("mailbox %u", box);
     text += format("rank %u, CTA %u gave up waiting for %s, slot %u: epoch %u wanted, %u found\n", rank, cta,

@@ -9,20 +9,34 @@ using emulated::Order;
 
 namespace {
 
-std::uint64_t toAddress(const void *pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+std::uint64_t toAddress(const void *pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
 
-const emulated::Coordinates *coordinates() { return Engine::active->coordinates(); }
+const emulated::Coordinates *coordinates() {
+  return Engine::active->coordinates();
+}
 void load(const void *address, void *value, unsigned elementBytes, unsigned elements, Order order) {
   Engine::active->load(toAddress(address), value, elementBytes, elements, order);
 }
 void store(void *address, const void *value, unsigned elementBytes, unsigned elements, Order order) {
   Engine::active->store(toAddress(address), value, elementBytes, elements, order);
 }
-void add4(void *address, unsigned value, Order order) { Engine::active->add4(toAddress(address), value, order); }
-void fence() { Engine::active->fence(); }
-void ctaSync() { Engine::active->ctaSync(); }
-void spinHint(const void *address) { Engine::active->spinHint(toAddress(address)); }
-unsigned long long nanoseconds() { return Engine::active->nanoseconds(); }
+void add4(void *address, unsigned value, Order order) {
+  Engine::active->add4(toAddress(address), value, order);
+}
+void fence() {
+  Engine::active->fence();
+}
+void ctaSync() {
+  Engine::active->ctaSync();
+}
+void spinHint(const void *address) {
+  Engine::active->spinHint(toAddress(address));
+}
+unsigned long long nanoseconds() {
+  return Engine::active->nanoseconds();
+}
 
 } // namespace
 

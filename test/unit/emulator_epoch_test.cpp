@@ -39,7 +39,9 @@ TEST(EmulatorEpoch, Wraps) {
 }
 
 // The words of a CTA that no launch has had for 2^31 launches are far behind, not ahead.
-TEST(EmulatorEpoch, BarrierHoldsAfterALongTime) { expectGood(job("oneshot_barrier.cu", "barrier", 0x80000010), 40); }
+TEST(EmulatorEpoch, BarrierHoldsAfterALongTime) {
+  expectGood(job("oneshot_barrier.cu", "barrier", 0x80000010), 40);
+}
 
 // Control: a wrap that leaves lines of epoch 1 in place would be seen, so start just after one without clearing.
 TEST(EmulatorEpoch, ThreadsWithoutPacketsDoNotMoveTheEpoch) {

@@ -9,8 +9,7 @@ namespace {
 Result runDefect(int defect) {
   AllReduce layout;
   layout.ranks = 3;
-  const auto module =
-      kernel("raw_access.cu", {"RANKS 3", "LINES 64", "DEFECT " + std::to_string(defect)}, {"broken"});
+  const auto module = kernel("raw_access.cu", {"RANKS 3", "LINES 64", "DEFECT " + std::to_string(defect)}, {"broken"});
   Machine machine(layout.manifest(), Policy::fair());
   for (int r = 0; r < 3; ++r) {
     const Buffer x = machine.allocate(r, "x", 100), y = machine.allocate(r, "y", 100);
@@ -32,15 +31,25 @@ void expectReport(int defect, Result::Status status, const std::string &text) {
 TEST(EmulatorFault, RawAccessToARegion) {
   expectReport(0, Result::Fault, "raw access, which no primitive of the device headers makes: rank 2's epoch word 16");
 }
-TEST(EmulatorFault, RawAccessToAnArgument) { expectReport(1, Result::Fault, "`y` of rank 1 at byte 0"); }
+TEST(EmulatorFault, RawAccessToAnArgument) {
+  expectReport(1, Result::Fault, "`y` of rank 1 at byte 0");
+}
 TEST(EmulatorFault, PastTheEnd) {
   expectReport(2, Result::Fault, "store of 4 bytes outside: `y` of rank 1 at byte 100 (it has 100 bytes)");
   expectReport(3, Result::Fault, "load of 1 bytes outside: `x` of rank 1 at byte 100 (it has 100 bytes)");
 }
-TEST(EmulatorFault, BeforeTheBeginning) { expectReport(4, Result::Fault, "`x` of rank 1 at byte -4"); }
-TEST(EmulatorFault, Misaligned) { expectReport(5, Result::Fault, "misaligned store of 8 bytes: `y` of rank 1 at byte 4"); }
-TEST(EmulatorFault, PastTheRegion) { expectReport(6, Result::Fault, "outside: the scratch region of rank 2 at byte"); }
-TEST(EmulatorFault, NullPointer) { expectReport(7, Result::Fault, "address 0x0, which is in no buffer"); }
+TEST(EmulatorFault, BeforeTheBeginning) {
+  expectReport(4, Result::Fault, "`x` of rank 1 at byte -4");
+}
+TEST(EmulatorFault, Misaligned) {
+  expectReport(5, Result::Fault, "misaligned store of 8 bytes: `y` of rank 1 at byte 4");
+}
+TEST(EmulatorFault, PastTheRegion) {
+  expectReport(6, Result::Fault, "outside: the scratch region of rank 2 at byte");
+}
+TEST(EmulatorFault, NullPointer) {
+  expectReport(7, Result::Fault, "address 0x0, which is in no buffer");
+}
 
 TEST(EmulatorFault, DeadlockNamesTheLine) {
   expectReport(8, Result::Deadlock, "waits for rank 1's mailbox `box` copy 1 slot 2 line 9");

@@ -66,8 +66,9 @@ Outcome run(const AllReduce &job, const Policy &policy) {
       std::vector<std::int32_t> values(step.count);
       for (std::uint64_t i = 0; i < step.count; ++i) values[i] = input(r, s, i);
       const Buffer x = machine.allocate(r, "x", step.count * 4, step.misalignedElements * 4);
-      const Buffer y =
-          step.inplace ? x : machine.allocate(r, "y", step.count * 4, step.misalignedElements ? step.misalignedElements * 4 + 4 : 0);
+      const Buffer y = step.inplace ? x
+                                    : machine.allocate(r, "y", step.count * 4,
+                                                       step.misalignedElements ? step.misalignedElements * 4 + 4 : 0);
       machine.write(x, std::as_bytes(std::span(values)));
       outputs[s].push_back(y);
       std::string error;

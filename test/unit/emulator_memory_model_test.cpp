@@ -30,7 +30,9 @@ AllReduce oneshotFlag(std::vector<std::string> defects) {
 
 } // namespace
 
-TEST(EmulatorLl, TwoCopiesAreRight) { expectGood(oneshotLl(), 200); }
+TEST(EmulatorLl, TwoCopiesAreRight) {
+  expectGood(oneshotLl(), 200);
+}
 
 TEST(EmulatorLl, TwoCopiesAreRightFairly) {
   const Outcome outcome = run(oneshotLl(), Policy::fair());
@@ -63,7 +65,9 @@ TEST(EmulatorLl, TwoShotNeedsOneCopy) {
   expectGood(job, 40);
 }
 
-TEST(EmulatorBarrier, IsRight) { expectGood(oneshotBarrier(), 80); }
+TEST(EmulatorBarrier, IsRight) {
+  expectGood(oneshotBarrier(), 80);
+}
 
 TEST(EmulatorBarrier, WithoutItIsFound) {
   AllReduce job = oneshotBarrier();
@@ -77,15 +81,26 @@ TEST(EmulatorBarrier, OneCopyIsFound) {
   EXPECT_GT(countBad(job, 40), 3);
 }
 
-TEST(EmulatorFlag, IsRight) { expectGood(oneshotFlag({}), 80); }
-TEST(EmulatorFlag, RelaxedFlagIsFound) { EXPECT_GT(countBad(oneshotFlag({"FLAG_RELAXED"}), 20), 5); }
-TEST(EmulatorFlag, FlagBeforeDataIsFound) { EXPECT_GT(countBad(oneshotFlag({"FLAG_FIRST"}), 20), 5); }
-TEST(EmulatorFlag, MissingCtaSyncIsFound) { EXPECT_GT(countBad(oneshotFlag({"NO_CTA_SYNC"}), 20), 5); }
-TEST(EmulatorFlag, MissingAcquireIsFound) { EXPECT_GT(countBad(oneshotFlag({"WAIT_RELAXED"}), 20), 3); }
+TEST(EmulatorFlag, IsRight) {
+  expectGood(oneshotFlag({}), 80);
+}
+TEST(EmulatorFlag, RelaxedFlagIsFound) {
+  EXPECT_GT(countBad(oneshotFlag({"FLAG_RELAXED"}), 20), 5);
+}
+TEST(EmulatorFlag, FlagBeforeDataIsFound) {
+  EXPECT_GT(countBad(oneshotFlag({"FLAG_FIRST"}), 20), 5);
+}
+TEST(EmulatorFlag, MissingCtaSyncIsFound) {
+  EXPECT_GT(countBad(oneshotFlag({"NO_CTA_SYNC"}), 20), 5);
+}
+TEST(EmulatorFlag, MissingAcquireIsFound) {
+  EXPECT_GT(countBad(oneshotFlag({"WAIT_RELAXED"}), 20), 3);
+}
 
 TEST(Emulator, ASeedReplaysExactly) {
   for (int seed = 0; seed < 8; ++seed) {
-    const Outcome first = run(oneshotLl(), Policy::adversarial(seed)), second = run(oneshotLl(), Policy::adversarial(seed));
+    const Outcome first = run(oneshotLl(), Policy::adversarial(seed)),
+                  second = run(oneshotLl(), Policy::adversarial(seed));
     EXPECT_EQ(first.result.statistics.steps, second.result.statistics.steps);
     EXPECT_EQ(first.result.statistics.loads, second.result.statistics.loads);
   }

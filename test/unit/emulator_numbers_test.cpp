@@ -29,8 +29,12 @@ std::vector<Bits> device(int function, const Pairs &inputs) {
   return outputs;
 }
 
-float asFloat(Bits bits) { return std::bit_cast<float>(bits); }
-Bits asBits(float v) { return v == v ? std::bit_cast<Bits>(v) : 0x7fffffff; }
+float asFloat(Bits bits) {
+  return std::bit_cast<float>(bits);
+}
+Bits asBits(float v) {
+  return v == v ? std::bit_cast<Bits>(v) : 0x7fffffff;
+}
 
 /// To a format of `fraction` bits whose smallest normal number is 2^lowest and whose largest exponent is `highest`.
 Bits narrow(float v, int fraction, int lowest, int highest, int signBit) {
@@ -45,16 +49,20 @@ Bits narrow(float v, int fraction, int lowest, int highest, int signBit) {
   const Bits bits = Bits(units) + (Bits(exponent - lowest) << fraction);
   return sign | std::min(bits, Bits(highest - lowest + 2) << fraction);
 }
-Bits half(float v) { return narrow(v, 10, -14, 15, 15); }
-Bits bfloat(float v) { return narrow(v, 7, -126, 127, 15); }
+Bits half(float v) {
+  return narrow(v, 10, -14, 15, 15);
+}
+Bits bfloat(float v) {
+  return narrow(v, 7, -126, 127, 15);
+}
 
 /// All exponents and signs, with fractions at and around every kind of tie, and the special values.
 Pairs manyFloats() {
   Pairs inputs;
   for (Bits top = 0; top < 512; ++top)
-    for (const Bits fraction : {0x0u, 0x1u, 0xfffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u, 0x3001u, 0x7fffu, 0x8000u,
-                                0x8001u, 0x17fffu, 0x18000u, 0x18001u, 0x3ff000u, 0x400000u, 0x7fefffu, 0x7ff000u,
-                                0x7f7fffu, 0x7f8000u, 0x7fffffu})
+    for (const Bits fraction : {0x0u,      0x1u,      0xfffu,    0x1000u,   0x1001u,   0x2fffu,   0x3000u,
+                                0x3001u,   0x7fffu,   0x8000u,   0x8001u,   0x17fffu,  0x18000u,  0x18001u,
+                                0x3ff000u, 0x400000u, 0x7fefffu, 0x7ff000u, 0x7f7fffu, 0x7f8000u, 0x7fffffu})
       inputs.push_back({top << 23 | fraction, 0});
   return inputs;
 }
