@@ -340,11 +340,12 @@ Result<void> GpuBackend::replay(int rank, Graph &graph) {
 }
 
 /// The fabric asked for, or the best that works.
-Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, FabricKind kind, int ranks) {
-  const bool enough = ranks <= int(gpus.list.size());
-  if (kind == FabricKind::Nccl || (kind == FabricKind::Auto && enough && ranks > 1)) {
+Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, const ContextOptions &options, int ranks) {
+  const bool enough = ranks <= int(gpus.list.size()), named = options.fabric == FabricKind::Nccl;
+  if (named || (options.fabric == FabricKind::Auto && enough && ranks > 1)) {
     auto fabric = createNcclFabric(gpus, ranks);
-    if (fabric || kind == FabricKind::Nccl || fabric.error().code != Error::Code::MachineLacks) return fabric;
+    if (fabric || named || fabric.error().code != Error::Code::MachineLacks) return fabric;
+    if (options.warn) options.warn("without NCCL, over peer access alone: " + fabric.error().text);
   }
   return createLocalFabric(gpus, ranks);
 }
@@ -368,7 +369,7 @@ Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options)
   if (ranks == 0) ranks = int((*gpus)->list.size());
   auto jit = Jit::create();
   if (!jit) return jit.error();
-  auto fabric = chooseFabric(**gpus, options.fabric, ranks);
+  auto fabric = chooseFabric(**gpus, options, ranks);
   if (!fabric) return fabric.error();
   auto backend = std::make_unique<GpuBackend>(std::move(*gpus), std::move(*fabric), std::move(*jit), options);
   if (auto done = backend->createStreams(); !done) return done.error();

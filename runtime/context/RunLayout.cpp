@@ -16,13 +16,17 @@ std::string baseOf(const std::string &name) {
   return name.substr(0, name.find('['));
 }
 
-/// A size between 0 and `most`: any order of magnitude alike, small ones and the edges of packets often.
+/// Most random sizes are at most this: a race shows at any size, and small launches are many in a second.
+constexpr std::uint64_t kUsualElements = 32768;
+
+/// A size between 0 and `most`: any order of magnitude alike, small ones and whole multiples often.
 std::uint64_t randomSize(std::uint64_t random, std::uint64_t most) {
   if (random % 4 == 0) return std::min<std::uint64_t>(random / 4 % 34, most);
+  if (random / 4 % 16) most = std::min(most, kUsualElements);
   const double exponent = double(random >> 11) * 0x1p-53 * std::log2(double(most) + 1);
   const auto size = std::uint64_t(std::exp2(exponent));
-  // Half of them whole multiples, for the entry points that want these.
-  return std::min(random % 4 == 1 && size >= 128 ? size / 64 * 64 : size, most);
+  // For the entry points that want whole packets.
+  return std::min(random % 4 != 1 && size >= 64 ? size / 64 * 64 : size, most);
 }
 
 } // namespace

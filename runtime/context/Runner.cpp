@@ -2,9 +2,11 @@
 
 #include "context/Backend.h"
 #include "context/Verify.h"
+#include "platform/Machine.h"
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace coll {
 namespace {
@@ -79,12 +81,16 @@ void Runner::release(const Memory &memory) {
 }
 
 Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at) {
-  std::vector<std::byte> content(layout.bytes());
-  for (int rank = 0; rank < manifest.ranks; ++rank) {
-    layout.fill(launches, rank, content);
-    if (auto done = context.upload(rank, static_cast<char *>(memory[rank]) + at, content.data(), content.size()); !done)
+  std::vector<std::vector<std::byte>> contents(manifest.ranks, std::vector<std::byte>(layout.bytes()));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < manifest.ranks; ++rank)
+    threads.emplace_back([&, rank] { layout.fill(launches, rank, contents[rank]); });
+  for (std::thread &thread : threads) thread.join();
+  for (int rank = 0; rank < manifest.ranks; ++rank)
+    if (auto done =
+            context.upload(rank, static_cast<char *>(memory[rank]) + at, contents[rank].data(), contents[rank].size());
+        !done)
       return done;
-  }
   return {};
 }
 
@@ -203,6 +209,8 @@ Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::v
 }
 
 Result<Context> contextFor(const RunRequest &request, int ranks) {
+  if (request.place == Place::Gpu)
+    if (auto machine = machineGpus(); !machine) return machine.error();
   ContextOptions options;
   options.ranks = ranks;
   options.fabric = request.place == Place::Cpu ? FabricKind::Emulated : request.fabric;
@@ -210,7 +218,7 @@ Result<Context> contextFor(const RunRequest &request, int ranks) {
   for (int gpu = 0; gpu < request.gpus; ++gpu) options.gpus.push_back(gpu);
   auto context = Context::create(options);
   if (context && request.place == Place::Gpu && context->fabric() == FabricKind::Emulated)
-    return Error{Error::Code::MachineLacks, "there is no GPU that can be used; leave the place open to run on the CPU"};
+    return Error{Error::Code::MachineLacks, "there is no GPU, or COLL_FABRIC asks for emulated ranks"};
   return context;
 }
 

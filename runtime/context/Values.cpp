@@ -1,5 +1,6 @@
 #include "context/Values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -41,33 +42,37 @@ bool isNan(DType type, std::uint64_t bits) {
 float widen(DType type, std::uint64_t bits) {
   if (type == DType::F32) return std::bit_cast<float>(std::uint32_t(bits));
   const Format f = formatOf(type);
-  const bool negative = bits >> (f.exponentBits + f.mantissaBits) & 1;
+  const std::uint32_t sign = std::uint32_t(bits >> (f.exponentBits + f.mantissaBits) & 1) << 31;
   const std::uint64_t exponent = bits >> f.mantissaBits & f.maxExponent(), mantissa = bits & f.mantissaMask();
-  float value;
   if (f.infinity ? exponent == f.maxExponent() : (bits & f.nan()) == f.nan())
-    value = mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
-  else if (exponent == 0)
-    value = std::ldexp(float(mantissa), 1 - f.bias() - f.mantissaBits);
-  else
-    value = std::ldexp(float(mantissa | 1u << f.mantissaBits), int(exponent) - f.bias() - f.mantissaBits);
-  return negative ? -value : value;
+    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa ? 0x400000u : 0u));
+  if (exponent == 0) {
+    const float value = std::ldexp(float(mantissa), 1 - f.bias() - f.mantissaBits);
+    return sign ? -value : value;
+  }
+  return std::bit_cast<float>(sign | std::uint32_t(exponent + 127 - f.bias()) << 23 |
+                              std::uint32_t(mantissa << (23 - f.mantissaBits)));
 }
 
 std::uint64_t narrow(DType type, float value) {
-  if (type == DType::F32) return std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t wide = std::bit_cast<std::uint32_t>(value);
+  if (type == DType::F32) return wide;
   const Format f = formatOf(type);
-  const std::uint64_t sign = std::uint64_t(std::signbit(value)) << (f.exponentBits + f.mantissaBits);
-  if (std::isnan(value)) return sign | f.nan();
-  const float magnitude = std::fabs(value);
+  const std::uint64_t sign = std::uint64_t(wide >> 31) << (f.exponentBits + f.mantissaBits);
   const std::uint64_t tooLarge = f.infinity ? f.largest() + 1 : f.largest();
-  if (std::isinf(value)) return sign | tooLarge;
-  if (magnitude == 0) return sign;
-  // Units in the last place of the binade, or of the subnormals; nearbyint rounds to nearest even, and a carry into
-  // the next binade is a carry in the bits as well.
-  int exponent = std::max(std::ilogb(magnitude), 1 - f.bias());
-  const auto units = std::uint64_t(std::nearbyint(std::ldexp(double(magnitude), f.mantissaBits - exponent)));
-  const std::uint64_t bits = (std::uint64_t(exponent + f.bias() - 1) << f.mantissaBits) + units;
-  return sign | std::min(bits, tooLarge);
+  const std::uint32_t magnitude = wide & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | f.nan();
+  if (magnitude == 0x7f800000u) return sign | tooLarge;
+  const int exponent = int(magnitude >> 23) - 127 + f.bias();
+  if (exponent <= 0) {
+    // Units in the last place of the subnormals; a carry makes the smallest normal number, as it should.
+    return sign | std::uint64_t(std::nearbyint(std::ldexp(double(std::fabs(value)), f.mantissaBits - 1 + f.bias())));
+  }
+  // Half a unit in the last place, less one where that is even; a carry runs on into the exponent.
+  const int dropped = 23 - f.mantissaBits;
+  const std::uint64_t whole = std::uint64_t(exponent) << 23 | (magnitude & 0x7fffffu);
+  const std::uint64_t rounded = whole + ((1u << (dropped - 1)) - 1) + (whole >> dropped & 1);
+  return sign | std::min(rounded >> dropped, tooLarge);
 }
 
 std::uint64_t readElement(DType type, const std::byte *from) {
