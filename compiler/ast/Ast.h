@@ -81,7 +81,7 @@ struct NameRef {
 struct Member {
   ExprPtr base;
   Name name;
-  Ref ref; ///< sema: Mailbox or Param of that rank; Builtin::Count; Builtin::Scale
+  Ref ref; ///< sema: Mailbox, Param or View of that rank; Builtin::Count; Builtin::Scale
 };
 
 struct Index {
@@ -170,6 +170,7 @@ struct Mailbox {
   Name sync;                          ///< a mode, or a mode parameter of the algorithm
   std::optional<Name> reuse;          ///< `double_buffer`, `ack` or `barrier`
   ExprPtr depth;                      ///< null: the least that is safe
+  Extent slotCount;                   ///< sema: 1 without `slots`
   Type type;                          ///< sema: of one slot
   const Generic *syncParam = nullptr; ///< sema: the mode parameter; null if `sync` is a mode
   std::optional<SyncMode> syncMode;   ///< sema: the mode, if it is not a parameter

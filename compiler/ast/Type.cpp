@@ -50,7 +50,9 @@ std::string Extent::str() const {
   case Kind::Free: return name;
   case Kind::Piece: return bracketed(operands[0]) + "/" + bracketed(operands[1]);
   case Kind::Dynamic: return "up to " + operands[0].str();
-  case Kind::Arith: return bracketed(operands[0]) + op + bracketed(operands[1]);
+  case Kind::Arith:
+    if (op == 'l') return "log2(" + operands[0].str() + ")";
+    return bracketed(operands[0]) + op + bracketed(operands[1]);
   }
   return "";
 }

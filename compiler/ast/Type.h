@@ -29,7 +29,7 @@ struct Extent {
     Free,    ///< `name`, bound at launch
     Piece,   ///< of operands[0] split in operands[1] parts: the longest piece; trailing ones may be shorter or empty
     Dynamic, ///< `count` elements, at most operands[0]: `prefix`, and reads of a counted mailbox (then count is null)
-    Arith,   ///< operands[0] `op` operands[1]; op is one of + - * /
+    Arith,   ///< operands[0] `op` operands[1]; op is one of + - * /, or `l`: log2 of operands[0] alone
   };
   Kind kind = Kind::Number;
   std::uint64_t number = 0;

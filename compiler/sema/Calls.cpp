@@ -1,0 +1,279 @@
+// The functions of the language, operators used as functions, and `reduce`.
+#include "sema/Context.h"
+
+namespace coll::sema {
+
+using namespace ast;
+
+namespace {
+
+using Kind = Type::Kind;
+
+struct FunctionInfo {
+  const char *name;
+  Function function;
+  std::size_t args;
+  const char *form;
+};
+
+constexpr FunctionInfo functions[] = {
+    {"rowmean", Function::RowMean, 1, "rowmean(e)"},
+    {"rowmax", Function::RowMax, 1, "rowmax(e)"},
+    {"rowsum", Function::RowSum, 1, "rowsum(e)"},
+    {"rsqrt", Function::Rsqrt, 1, "rsqrt(e)"},
+    {"exp", Function::Exp, 1, "exp(e)"},
+    {"abs", Function::Abs, 1, "abs(e)"},
+    {"quant", Function::Quant, 3, "quant(e, fp8e4m3, per_row)"},
+    {"per_tensor", Function::PerTensor, 1, "per_tensor(scale)"},
+    {"group", Function::Group, 1, "group(128)"},
+    {"prefix", Function::Prefix, 2, "prefix(v, n)"},
+    {"chunks", Function::Chunks, 2, "chunks(v, SIZE)"},
+    {"split", Function::Split, 2, "split(v, N)"},
+    {"pow2", Function::Pow2, 1, "pow2(n)"},
+    {"log2", Function::Log2, 1, "log2(n)"},
+    {"old", Function::Old, 1, "old(argument)"},
+};
+
+const FunctionInfo *functionNamed(std::string_view name) {
+  for (const FunctionInfo &info : functions)
+    if (info.name == name) return &info;
+  return nullptr;
+}
+
+Type error() {
+  return makeType(Kind::Error);
+}
+bool isError(const Type &type) {
+  return type.kind == Kind::Error;
+}
+
+Type wrong(Context &context, Span where, std::string message, std::string help = {}) {
+  context.error(DiagnosticKind::WrongArguments, where, std::move(message)).help(std::move(help));
+  return error();
+}
+
+/// An argument that must be data, with at least one extent if `vector`.
+bool checkData(Context &context, Expr &arg, const std::string &callee, bool vector) {
+  const Type &type = check(context, arg);
+  if (isError(type)) return false;
+  if (type.isValue() && (!vector || !type.shape.empty())) return true;
+  wrong(context, arg.span,
+        "`" + callee + "` takes " + (vector ? "a vector or matrix" : "data") + ", not " + describe(type));
+  return false;
+}
+
+Element accumulated(Element element) {
+  element.accumulator = true;
+  return element;
+}
+
+// ---- Operators ----
+
+Type checkApply(Context &context, Call &call, Expr &expr) {
+  if (call.args.size() != 2)
+    return wrong(context, expr.span,
+                 "`" + call.callee.text + "` combines 2 values, not " + std::to_string(call.args.size()),
+                 "all contributions at once are `reduce(" + call.callee.text + ", r in ranks: box[r])`");
+  bool both = checkData(context, *call.args[0], call.callee.text, false);
+  if (!checkData(context, *call.args[1], call.callee.text, false) || !both) return error();
+  const Type &a = call.args[0]->type, &b = call.args[1]->type;
+  auto element = commonElement(context, a.element, b.element);
+  if (!element || a.shape != b.shape) {
+    context.error(DiagnosticKind::TypeMismatch, expr.span,
+                  "`" + call.callee.text + "` cannot combine `" + str(a) + "` and `" + str(b) + "`");
+    return error();
+  }
+  return valueType(*element, a.shape);
+}
+
+/// Whether the callee is an operator; then `call` says which.
+bool resolveOperator(Context &context, Call &call) {
+  if (auto op = parseReduceOp(call.callee.text)) {
+    call.op = Builtin::Op;
+    call.builtinOp = *op;
+    return true;
+  }
+  const Scope::Entry *entry = context.scope.find(call.callee.text);
+  auto *generic = entry ? std::get_if<const Generic *>(&entry->ref) : nullptr;
+  if (!generic || (*generic)->kind != GenericKind::Op) return false;
+  call.op = *generic;
+  return true;
+}
+
+// ---- Functions of data ----
+
+Type checkRow(Context &context, Call &call) {
+  if (!checkData(context, *call.args[0], call.callee.text, true)) return error();
+  Type type = call.args[0]->type;
+  type.element = accumulated(type.element);
+  type.shape.back() = numberExtent(1);
+  return type;
+}
+
+Type checkElementwise(Context &context, Call &call) {
+  if (!checkData(context, *call.args[0], call.callee.text, false)) return error();
+  Type type = call.args[0]->type;
+  if (call.function == Function::Abs) return type;
+  if (!isFloatElement(context, type.element))
+    return wrong(context, call.args[0]->span, "`" + call.callee.text + "` is for floats; this is `" + str(type) + "`");
+  type.element = accumulated(type.element);
+  return type;
+}
+
+/// `per_row`, `per_tensor(scale)`, `group(128)`.
+bool checkScheme(Context &context, Expr &scheme) {
+  scheme.type = makeType(Kind::Scheme);
+  auto *name = std::get_if<NameRef>(&scheme.node);
+  if (name && name->name == "per_row") {
+    name->ref = Builtin::Function;
+    return true;
+  }
+  auto *call = std::get_if<Call>(&scheme.node);
+  const FunctionInfo *info = call ? functionNamed(call->callee.text) : nullptr;
+  bool known = info && (info->function == Function::PerTensor || info->function == Function::Group);
+  if (!known || call->args.size() != 1) {
+    wrong(context, scheme.span, "the last argument of `quant` says what shares a scale",
+          "write `per_row`, `per_tensor(scale)` or `group(128)`");
+    return false;
+  }
+  call->function = info->function;
+  if (call->function == Function::PerTensor) return checkData(context, *call->args[0], "per_tensor", false);
+  check(context, *call->args[0]);
+  auto *size = std::get_if<IntLit>(&call->args[0]->node);
+  if (size && size->value > 0) return true;
+  wrong(context, call->args[0]->span, "the size of a group must be a positive number");
+  return false;
+}
+
+Type checkQuant(Context &context, Call &call) {
+  bool data = checkData(context, *call.args[0], "quant", true);
+  const Type target = check(context, *call.args[1]);
+  if (!isError(target) && target.kind != Kind::DType) {
+    wrong(context, call.args[1]->span, "the second argument of `quant` is the type to quantise to", "as `fp8e4m3`");
+    data = false;
+  }
+  if (!checkScheme(context, *call.args[2]) || !data || isError(target)) return error();
+  return valueType(target.element, call.args[0]->type.shape);
+}
+
+Type checkPrefix(Context &context, Call &call) {
+  bool data = checkData(context, *call.args[0], "prefix", true);
+  if (!checkIndex(context, *call.args[1], "the length of a prefix") || !data) return error();
+  Type type = call.args[0]->type;
+  Extent length;
+  length.kind = Extent::Kind::Dynamic;
+  length.count = call.args[1].get();
+  length.operands = {type.shape[0]};
+  type.shape[0] = std::move(length);
+  return type;
+}
+
+Type checkSplit(Context &context, Call &call) {
+  bool data = checkData(context, *call.args[0], "split", true);
+  auto parts = extentOf(context, *call.args[1]);
+  if (!parts || !data) return error();
+  Type type = call.args[0]->type;
+  Extent piece;
+  piece.kind = Extent::Kind::Piece;
+  piece.operands = {type.shape[0], *parts};
+  type.shape[0] = std::move(piece);
+  type.shape.insert(type.shape.begin(), *parts);
+  return type;
+}
+
+Type checkOld(Context &context, Call &call, Span where) {
+  if (context.place != Place::Ensures) {
+    context.error(DiagnosticKind::Misplaced, where, "`old` is only for `ensures`");
+    return error();
+  }
+  auto *name = std::get_if<NameRef>(&call.args[0]->node);
+  Type type = check(context, *call.args[0]);
+  if (isError(type)) return type;
+  if (!name || !std::holds_alternative<const Param *>(name->ref))
+    return wrong(context, call.args[0]->span, "`old` takes the name of an argument");
+  return type;
+}
+
+Type checkFunction(Context &context, Call &call, Expr &expr) {
+  switch (call.function) {
+  case Function::RowMean:
+  case Function::RowMax:
+  case Function::RowSum: return checkRow(context, call);
+  case Function::Rsqrt:
+  case Function::Exp:
+  case Function::Abs: return checkElementwise(context, call);
+  case Function::Quant: return checkQuant(context, call);
+  case Function::Prefix: return checkPrefix(context, call);
+  case Function::Split: return checkSplit(context, call);
+  case Function::Old: return checkOld(context, call, expr.span);
+  case Function::Pow2:
+  case Function::Log2:
+    if (!checkIndex(context, *call.args[0], "the argument of `" + call.callee.text + "`")) return error();
+    return makeType(call.function == Function::Pow2 ? Kind::Bool : Kind::Int);
+  case Function::PerTensor:
+  case Function::Group:
+    context.error(DiagnosticKind::Misplaced, expr.span,
+                  "`" + call.callee.text + "` is only for the last argument of `quant`");
+    return error();
+  case Function::Chunks:
+    context.error(DiagnosticKind::Misplaced, expr.span, "`chunks` is only for the range of a `pipeline`")
+        .help("`pipeline c in 0 .. chunks(v, SIZE) { … }`");
+    return error();
+  case Function::Apply: break;
+  }
+  return error();
+}
+
+Type unknownFunction(Context &context, const Call &call) {
+  if (const Scope::Entry *entry = context.scope.find(call.callee.text)) {
+    context.error(DiagnosticKind::WrongArguments, call.callee.span, "`" + call.callee.text + "` is not a function")
+        .note(entry->span, "declared here");
+    return error();
+  }
+  std::vector<std::string> names;
+  for (const FunctionInfo &info : functions) names.push_back(info.name);
+  std::string meant = nearest(call.callee.text, names);
+  context.error(DiagnosticKind::UnknownName, call.callee.span, "unknown function `" + call.callee.text + "`")
+      .help(meant.empty() ? "" : "did you mean `" + meant + "`?");
+  return error();
+}
+
+} // namespace
+
+Type checkCall(Context &context, Call &call, Expr &expr) {
+  if (resolveOperator(context, call)) {
+    call.function = Function::Apply;
+    return checkApply(context, call, expr);
+  }
+  const FunctionInfo *info = functionNamed(call.callee.text);
+  if (!info) return unknownFunction(context, call);
+  call.function = info->function;
+  if (call.args.size() != info->args)
+    return wrong(context, expr.span,
+                 "`" + call.callee.text + "` takes " + std::to_string(info->args) +
+                     (info->args == 1 ? " argument, not " : " arguments, not ") + std::to_string(call.args.size()),
+                 "the form is `" + std::string(info->form) + "`");
+  return checkFunction(context, call, expr);
+}
+
+Type checkReduce(Context &context, Reduce &reduce) {
+  const Type op = check(context, *reduce.op), set = check(context, *reduce.set);
+  if (!isError(op) && op.kind != Kind::Op)
+    wrong(context, reduce.op->span, "the first argument of `reduce` must be an operator",
+          "use the operator parameter, or one of `sum`, `prod`, `min`, `max`, `avg`");
+  if (!isError(set) && set.kind != Kind::Set)
+    wrong(context, reduce.set->span, "`reduce` goes over `ranks`, not over " + describe(set));
+  context.scope.push();
+  reduce.variable.type = makeType(Kind::Rank);
+  context.scope.declare(reduce.variable.name, &reduce.variable);
+  context.loops.push_back({&reduce.variable, nullptr, nullptr});
+  bool data = checkData(context, *reduce.body, "reduce", false);
+  context.loops.pop_back();
+  context.scope.pop();
+  if (!data || op.kind != Kind::Op || set.kind != Kind::Set) return error();
+  Type type = reduce.body->type;
+  type.element = accumulated(type.element);
+  return type;
+}
+
+} // namespace coll::sema

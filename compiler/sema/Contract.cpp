@@ -1,0 +1,161 @@
+#include "sema/Context.h"
+#include "sema/Walk.h"
+
+#include <algorithm>
+
+namespace coll::sema {
+
+using namespace ast;
+
+namespace {
+
+using Kind = Type::Kind;
+
+constexpr DType allTypes[] = {
+#define COLL_DTYPE(Enum, Keyword, Bytes, Class, Cuda) DType::Enum,
+#include "coll/Types.def"
+};
+
+void checkTypeClass(Generic &generic, DiagnosticEngine &diagnostics) {
+  const std::string &name = generic.set[0].text;
+  generic.kind = GenericKind::Type;
+  bool floats = name == "float", ints = name == "int", all = name == "any" || name == "numeric";
+  if (!floats && !ints && !all) {
+    diagnostics.error(DiagnosticKind::UnknownName, generic.set[0].span, "unknown class of types `" + name + "`")
+        .help("it is one of `any`, `numeric`, `float` and `int`, or a set such as `{f32, bf16}`");
+    return;
+  }
+  for (DType type : allTypes)
+    if (all || isFloat(type) == floats) generic.dtypes.push_back(type);
+}
+
+template <typename T>
+void add(std::vector<T> &list, T element, const Name &name, DiagnosticEngine &diagnostics) {
+  if (std::find(list.begin(), list.end(), element) != list.end())
+    diagnostics.error(DiagnosticKind::DuplicateName, name.span, "`" + name.text + "` is in the set already");
+  else
+    list.push_back(element);
+}
+
+bool isRange(Context &context, std::vector<Variable> &variables, std::vector<ExprPtr> &sets) {
+  bool good = true;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const Type &set = check(context, *sets[i]);
+    if (set.kind != Kind::Set && set.kind != Kind::Error)
+      context.error(DiagnosticKind::TypeMismatch, sets[i]->span,
+                    "`forall` goes over `ranks`, not over " + describe(set));
+    good &= set.kind == Kind::Set;
+    variables[i].type = makeType(Kind::Rank);
+    context.scope.declare(variables[i].name, &variables[i]);
+    context.loops.push_back({&variables[i], nullptr, nullptr});
+  }
+  return good;
+}
+
+void checkEnsures(Context &context, Ensures &clause) {
+  context.scope.push();
+  isRange(context, clause.variables, clause.sets);
+  const Type &condition = check(context, *clause.condition);
+  if (condition.kind != Kind::Bool && condition.kind != Kind::Error)
+    context
+        .error(DiagnosticKind::TypeMismatch, clause.condition->span,
+               "`ensures` states a condition, not " + describe(condition))
+        .help("as in `ensures y == reduce(op, r in ranks: r.x)`");
+  context.loops.clear();
+  context.scope.pop();
+}
+
+void checkInPlace(Context &context, InPlace &pair) {
+  const Type a = check(context, *pair.lhs), b = check(context, *pair.rhs);
+  if (a.kind == Kind::Error || b.kind == Kind::Error) return;
+  const Param *lhs = argumentOf(*pair.lhs), *rhs = argumentOf(*pair.rhs);
+  if (!lhs || !rhs || (lhs->direction == ParamDirection::In) == (rhs->direction == ParamDirection::In)) {
+    context.error(DiagnosticKind::TypeMismatch, pair.span,
+                  "an in-place pair is an `in` and an `out` argument, or a part of one");
+    return;
+  }
+  if (!a.isValue() || a.shape != b.shape || !sameElement(context, a.element, b.element))
+    context.error(DiagnosticKind::TypeMismatch, pair.span,
+                  "the two sides of an in-place pair differ: " + describe(a) + " and " + describe(b));
+}
+
+void checkParam(Context &context, Param &param) {
+  param.type = checkTypeExpr(context, *param.typeExpr);
+  bool isData = param.type.isValue() || param.type.kind == Kind::Rank;
+  if (!isData && param.type.kind != Kind::Error)
+    context.error(DiagnosticKind::TypeMismatch, param.typeExpr->span, "an argument cannot be " + describe(param.type));
+  if (param.isScalar() && isData && param.direction != ParamDirection::In)
+    context.error(DiagnosticKind::TypeMismatch, param.name.span, "a scalar argument can only be `in`")
+        .help("a result is a vector: `" + param.name.text + ": " + str(param.type) + "[1]`");
+  context.scope.declare(param.name, &param);
+}
+
+/// One instance has one type and one operator, so a contract has at most one parameter for each.
+void checkGenerics(ast::Collective &decl, Collective &collective, DiagnosticEngine &diagnostics) {
+  for (Generic &generic : decl.generics) {
+    checkTypeOrOpSet(generic, diagnostics);
+    const Generic *&place = generic.kind == GenericKind::Type ? collective.type : collective.op;
+    if (place)
+      diagnostics
+          .error(DiagnosticKind::WrongArguments, generic.span,
+                 std::string("a collective has at most one ") +
+                     (generic.kind == GenericKind::Type ? "type parameter" : "operator parameter"))
+          .note(place->span, "the first is here");
+    place = &generic;
+  }
+}
+
+} // namespace
+
+void checkTypeOrOpSet(Generic &generic, DiagnosticEngine &diagnostics) {
+  if (!generic.braces) return checkTypeClass(generic, diagnostics);
+  generic.kind = parseReduceOp(generic.set[0].text) ? GenericKind::Op : GenericKind::Type;
+  bool ops = generic.kind == GenericKind::Op;
+  for (const Name &name : generic.set) {
+    auto type = parseDType(name.text);
+    auto op = parseReduceOp(name.text);
+    if (ops && op)
+      add(generic.ops, *op, name, diagnostics);
+    else if (!ops && type)
+      add(generic.dtypes, *type, name, diagnostics);
+    else
+      diagnostics
+          .error(DiagnosticKind::UnknownName, name.span,
+                 "unknown " + std::string(ops ? "operator" : "element type") + " `" + name.text + "`")
+          .help(ops ? "operators are `sum`, `prod`, `min`, `max` and `avg`"
+                    : "types are `f64`, `f32`, `f16`, `bf16`, `fp8e4m3`, `fp8e5m2`, and `i` or `u` with 8, 32 or 64");
+  }
+}
+
+void declareContract(Context &context) {
+  const ast::Collective &decl = *context.collective.decl;
+  for (const Generic &generic : decl.generics) context.scope.declare(generic.name, &generic);
+  for (const Param &param : decl.params) context.scope.declare(param.name, &param);
+  for (const std::string &extent : context.collective.extents)
+    context.scope.declare({extent, decl.name.span}, ExtentRef{extent});
+}
+
+void checkCollective(ast::Collective &decl, Collective &collective, DiagnosticEngine &diagnostics) {
+  collective.decl = &decl;
+  collective.name = decl.name.text;
+  checkGenerics(decl, collective, diagnostics);
+
+  Context context(collective, diagnostics);
+  if (collective.type) context.dtypes = collective.type->dtypes;
+  for (const Generic &generic : decl.generics) context.scope.declare(generic.name, &generic);
+  context.newExtents = &collective.extents;
+  for (Param &param : decl.params) checkParam(context, param);
+  context.newExtents = nullptr;
+
+  for (InPlace &pair : decl.inplace) checkInPlace(context, pair);
+  context.place = Place::Ensures;
+  for (Ensures &clause : decl.ensures) {
+    checkEnsures(context, clause);
+    forEach(*clause.condition, [&](const Expr &part) {
+      collective.reduces |= std::holds_alternative<Reduce>(part.node);
+      return true;
+    });
+  }
+}
+
+} // namespace coll::sema
