@@ -1,5 +1,7 @@
 // How a library that is missing, broken or too old is told to the user, and where wheels are looked for.
 #include "platform/DynamicLibrary.h"
+#include "platform/Nccl.h"
+#include "platform/Nvrtc.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +11,49 @@
 namespace fs = std::filesystem;
 using namespace coll;
 
+#if __has_include(<nvrtc.h>)
+#include <nvrtc.h>
+#endif
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
+
 namespace {
+
+/// Whether two functions take and give values of the same sizes: our declarations have opaque types for theirs.
+template <class R1, class... A1, class R2, class... A2>
+constexpr bool alike(R1 (*)(A1...), R2 (*)(A2...)) {
+  if constexpr (sizeof...(A1) != sizeof...(A2))
+    return false;
+  else
+    return sizeof(R1) == sizeof(R2) && ((sizeof(A1) == sizeof(A2)) && ...);
+}
+#define ALIKE(Struct, field, function) static_assert(alike(decltype(Struct::field)(nullptr), &::function))
+
+#if __has_include(<nvrtc.h>)
+ALIKE(Nvrtc, version, nvrtcVersion);
+ALIKE(Nvrtc, numSupportedArchs, nvrtcGetNumSupportedArchs);
+ALIKE(Nvrtc, supportedArchs, nvrtcGetSupportedArchs);
+ALIKE(Nvrtc, createProgram, nvrtcCreateProgram);
+ALIKE(Nvrtc, destroyProgram, nvrtcDestroyProgram);
+ALIKE(Nvrtc, compileProgram, nvrtcCompileProgram);
+ALIKE(Nvrtc, ptx, nvrtcGetPTX);
+ALIKE(Nvrtc, cubin, nvrtcGetCUBIN);
+ALIKE(Nvrtc, log, nvrtcGetProgramLog);
+static_assert(NVRTC_SUCCESS == 0);
+#endif
+
+#if __has_include(<nccl.h>)
+ALIKE(Nccl, getVersion, ncclGetVersion);
+ALIKE(Nccl, getLastError, ncclGetLastError);
+ALIKE(Nccl, commInitAll, ncclCommInitAll);
+ALIKE(Nccl, commDestroy, ncclCommDestroy);
+ALIKE(Nccl, memAlloc, ncclMemAlloc);
+ALIKE(Nccl, memFree, ncclMemFree);
+ALIKE(Nccl, commWindowRegister, ncclCommWindowRegister);
+ALIKE(Nccl, commWindowDeregister, ncclCommWindowDeregister);
+static_assert(ncclSuccess == 0 && NCCL_WIN_DEFAULT == 0 && NCCL_WIN_REQUIRED_ALIGNMENT == 4096);
+#endif
 
 LibraryQuery nonsense() {
   return {.what = "NVRTC",

@@ -1,8 +1,13 @@
-# The runtime's GoogleTests, which lie beside the lit tests of the same parts. None needs a GPU.
+# The runtime's GoogleTests, which lie beside the lit tests of the same parts. All but gpu_test need no GPU; that one
+# skips its tests without one.
 coll_unit_test(jit_test SOURCES ../jit/JitTest.cpp ../jit/LibrariesTest.cpp LIBS coll_runtime)
 coll_unit_test(runner_test SOURCES ../gpu/LaunchTest.cpp ../gpu/RunnerTest.cpp LIBS coll_runtime)
-foreach(test jit_test runner_test)
+coll_unit_test(gpu_test SOURCES ../gpu/GpuTest.cpp LIBS coll_runtime)
+foreach(test jit_test runner_test gpu_test)
   target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/runtime ${CMAKE_CURRENT_SOURCE_DIR}/jit)
   target_compile_definitions(${test} PRIVATE COLL_TEST_KERNELS="${CMAKE_CURRENT_SOURCE_DIR}/jit/kernels")
 endforeach()
 target_include_directories(runner_test PRIVATE ${PROJECT_SOURCE_DIR}/runtime/device)
+if(COLL_CUDA_INCLUDE) # to compare with the vendors' headers what Coll declares itself
+  target_include_directories(jit_test SYSTEM PRIVATE ${COLL_CUDA_INCLUDE})
+endif()
