@@ -285,9 +285,17 @@ private:
   }
 
   void print(const Binary &binary) {
-    at(level(binary.op), *binary.lhs);
+    operand(binary, *binary.lhs, level(binary.op));
     out.append(" ").append(spelling(binary.op)).append(" ");
-    at(level(binary.op) + 1, *binary.rhs);
+    operand(binary, *binary.rhs, level(binary.op) + 1);
+  }
+
+  /// Few readers know how tightly `as`, `^` and shifts bind: their operands and they themselves get brackets.
+  void operand(const Binary &parent, const Expr &expr, int least) {
+    int own = level(parent.op);
+    bool unclear = std::holds_alternative<Cast>(expr.node) ||
+                   ((own == xorLevel || own == shiftLevel) && std::holds_alternative<Binary>(expr.node));
+    at(unclear ? postfixLevel : least, expr);
   }
 
   void print(const Cast &cast) { at(castLevel, *cast.operand), out += " as " + cast.to.text; }

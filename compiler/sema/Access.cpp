@@ -138,7 +138,7 @@ Type checkSubscript(Context &context, Index &index, Expr &expr) {
     std::get<NameRef>(index.base->node).ref = mailbox;
     index.base->type = makeType(Kind::Mailbox);
     if (!checkIndex(context, *index.index, "the slot of a mailbox")) return error();
-    checkInRange(context, *index.index, mailbox->slotCount, mailbox->name.text, mailbox->name.span);
+    checkInRange(context, *index.index, mailbox->slotCount, mailbox->name.text, mailbox);
     return readMailbox(context, *mailbox, index.index.get(), expr.span);
   }
   context.wholeSplit = true;
@@ -151,13 +151,14 @@ Type checkSubscript(Context &context, Index &index, Expr &expr) {
                   "`" + print(*index.base) + "` is " + describe(base) + " and has no elements to choose from");
     return error();
   }
-  checkInRange(context, *index.index, base.shape.front(), print(*index.base), index.base->span);
+  checkInRange(context, *index.index, base.shape.front(), print(*index.base), nullptr);
   Type type = base;
   type.shape.erase(type.shape.begin());
   return type;
 }
 
-void checkInRange(Context &context, const Expr &index, const Extent &extent, std::string_view of, Span declared) {
+void checkInRange(Context &context, const Expr &index, const Extent &extent, std::string_view of,
+                  const Mailbox *mailbox) {
   for (int ranks : context.ranks) {
     Ranges ranges(ranks, context.loops);
     if (ranges.empty()) continue;
@@ -168,12 +169,12 @@ void checkInRange(Context &context, const Expr &index, const Extent &extent, std
     bool sometimes = value->exact && context.guards == 0 && (value->hi >= *size || value->lo < 0);
     if (!surely && !sometimes) continue;
     bool past = value->hi >= *size;
-    context
-        .error(DiagnosticKind::OutOfRange, index.span,
-               "index `" + print(index) + "` of `" + std::string(of) + "` is " + (past ? "past the end" : "negative") +
-                   ": it is " + std::to_string(past ? value->hi : value->lo) + " where N = " + std::to_string(ranks) +
-                   (*size > 0 ? ", and the last is " + std::to_string(*size - 1) : ", and there is none"))
-        .note(declared, "`" + std::string(of) + "` has " + extent.str() + " of them");
+    auto report = context.error(
+        DiagnosticKind::OutOfRange, index.span,
+        "index `" + print(index) + "` of `" + std::string(of) + "` is " + (past ? "past the end" : "negative") +
+            ": it is " + std::to_string(past ? value->hi : value->lo) + " where N = " + std::to_string(ranks) +
+            ", and the last is " + std::to_string(*size - 1));
+    if (mailbox) report.note(mailbox->name.span, "`" + std::string(of) + "` has " + extent.str() + " slots");
     return;
   }
 }

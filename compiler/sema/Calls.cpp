@@ -230,7 +230,7 @@ Type unknownFunction(Context &context, const Call &call) {
         .note(entry->span, "declared here");
     return error();
   }
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"reduce"};
   for (const FunctionInfo &info : functions) names.push_back(info.name);
   std::string meant = nearest(call.callee.text, names);
   context.error(DiagnosticKind::UnknownName, call.callee.span, "unknown function `" + call.callee.text + "`")

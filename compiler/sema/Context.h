@@ -105,9 +105,9 @@ bool checkOwner(Context &context, ast::Expr &owner);
 ast::Type checkMember(Context &context, ast::Member &member, ast::Expr &expr);
 ast::Type checkSubscript(Context &context, ast::Index &index, ast::Expr &expr);
 ast::Type readMailbox(Context &context, const ast::Mailbox &mailbox, const ast::Expr *slot, ast::Span where);
-/// Reports an index that is past the end for some N.
+/// Reports an index that is past the end for some N; `mailbox` is null where it chooses an element or a piece.
 void checkInRange(Context &context, const ast::Expr &index, const ast::Extent &extent, std::string_view of,
-                  ast::Span declared);
+                  const ast::Mailbox *mailbox);
 /// The value of an extent for N ranks; nothing where it depends on a launch.
 std::optional<std::int64_t> valueOf(const ast::Extent &extent, int ranks);
 /// An integer expression over N and extents, as an extent. Reports anything else.

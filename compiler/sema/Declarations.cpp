@@ -87,6 +87,7 @@ void checkSlots(Context &context, Mailbox &mailbox) {
   for (int ranks : context.ranks) {
     auto value = valueOf(*count, ranks);
     if (value && *value > 0) continue;
+    mailbox.slotCount = Extent{Extent::Kind::Free, 0, "", 0, {}, nullptr}; // nothing more to say of its slots
     context.error(value ? DiagnosticKind::EmptyRange : DiagnosticKind::TypeMismatch, mailbox.slots->span,
                   value ? "`" + mailbox.name.text + "` has no slot where N = " + std::to_string(ranks)
                         : "the number of slots must follow from N alone");

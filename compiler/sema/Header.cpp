@@ -96,7 +96,8 @@ void checkModesOnNetwork(Context &context, const ast::Algorithm &decl, const Tea
 
 void checkTeam(Context &context, ast::Algorithm &decl, Algorithm &algorithm) {
   if (decl.team.size() > 1) {
-    Span whole{decl.team.front().kind.span.begin, decl.team.back().first->span.end};
+    Span whole{decl.team.front().kind.span.begin,
+               (decl.team.back().last ? decl.team.back().last : decl.team.back().first)->span.end};
     context
         .error(DiagnosticKind::Reserved, whole, "teams of several levels (`rail(G) * lsa(L)`) are reserved for later")
         .help("use one level: `lsa(2..72)`");

@@ -80,7 +80,9 @@ void checkPipeline(Context &context, Pipeline &loop, Span where) {
 
 /// Which slots and peers take part must not depend on what is in a buffer: the checker proves it for all contents.
 void checkNoData(Context &context, const Expr &condition) {
+  bool reported = false;
   forEach(condition, [&](const Expr &part) {
+    if (reported) return false;
     const NameRef *root = std::holds_alternative<Index>(part.node) ? rootOf(part) : nullptr;
     if (!root ||
         !(std::holds_alternative<const Param *>(root->ref) || std::holds_alternative<const Mailbox *>(root->ref)))
@@ -89,6 +91,7 @@ void checkNoData(Context &context, const Expr &condition) {
         .error(DiagnosticKind::Misplaced, part.span,
                "a condition cannot depend on the contents of `" + root->name + "`")
         .help("it may use `me`, `N`, scalar arguments and loop variables");
+    reported = true;
     return false;
   });
 }

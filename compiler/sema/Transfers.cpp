@@ -163,7 +163,7 @@ void checkMailboxTarget(Context &context, Send &send, const Mailbox &mailbox, st
   }
   for (Index *index : indices)
     if (checkIndex(context, *index->index, "the slot of a mailbox"))
-      checkInRange(context, *index->index, mailbox.slotCount, mailbox.name.text, mailbox.name.span);
+      checkInRange(context, *index->index, mailbox.slotCount, mailbox.name.text, &mailbox);
   checkArrow(context, send, mailbox, where);
   checkMessage(context, send, mailbox);
   context.mailboxes[&mailbox].sends.push_back(
@@ -201,7 +201,7 @@ void checkWindowTarget(Context &context, Send &send, const Param &param, Type ty
       context.error(DiagnosticKind::TypeMismatch, send.target->span, name + " has fewer extents than this has indices");
       return;
     }
-    checkInRange(context, *(*index)->index, type.shape.front(), param.name.text, param.name.span);
+    checkInRange(context, *(*index)->index, type.shape.front(), param.name.text, nullptr);
     type.shape.erase(type.shape.begin());
   }
   send.target->type = type;
