@@ -191,13 +191,19 @@ Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::v
     if (auto done = upload(renumbered(replay), *store, replay * bytes); !done) return done;
 
   const auto start = Clock::now();
-  for (std::uint64_t replay = 0; replay < count; ++replay)
-    for (int rank = 0; rank < manifest.ranks; ++rank) {
-      char *kept = static_cast<char *>((*store)[rank]) + replay * bytes;
-      if (auto done = backend.copy(rank, work[rank], kept, bytes); !done) return done;
+  // Each step for all ranks before the next: ranks that share a GPU share its copy engine, where a copy that waits for
+  // its rank's graph must not stand before one that another rank's graph waits for.
+  const auto kept = [&](int rank, std::uint64_t replay) {
+    return static_cast<char *>((*store)[rank]) + replay * bytes;
+  };
+  for (std::uint64_t replay = 0; replay < count; ++replay) {
+    for (int rank = 0; rank < manifest.ranks; ++rank)
+      if (auto done = backend.copy(rank, work[rank], kept(rank, replay), bytes); !done) return done;
+    for (int rank = 0; rank < manifest.ranks; ++rank)
       if (auto done = backend.replay(rank, *graphs[rank]); !done) return done;
-      if (auto done = backend.copy(rank, kept, work[rank], bytes); !done) return done;
-    }
+    for (int rank = 0; rank < manifest.ranks; ++rank)
+      if (auto done = backend.copy(rank, kept(rank, replay), work[rank], bytes); !done) return done;
+  }
   if (auto done = context.synchronize(); !done) return done;
   report.milliseconds += millisecondsSince(start);
 
