@@ -1,5 +1,7 @@
 #include "support/Diagnostics.h"
 
+#include <llvm/Support/ConvertUTF.h>
+
 #include <algorithm>
 
 namespace coll {
@@ -13,9 +15,15 @@ bool isContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
+bool isUtf8(std::string_view text) {
+  auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
+  return llvm::isLegalUTF8String(&begin, begin + text.size());
+}
+
 /// The byte as it may go to a terminal.
-char printable(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
+char printable(char c, bool utf8) {
+  auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8) ? '?' : c;
 }
 
 } // namespace
@@ -72,10 +80,11 @@ std::string Sources::snippet(SourceRange range) const {
     end = std::min(end - from, line.size());
   }
   // A character takes one column however many bytes it has; a tab must stay one in the caret's line.
+  bool utf8 = isUtf8(line);
   std::string shown, caret;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    shown += line[i] == '\t' ? '\t' : printable(line[i]);
-    if (isContinuation(line[i]) || i >= std::max(end, column + 1)) continue;
+    shown += line[i] == '\t' ? '\t' : printable(line[i], utf8);
+    if ((utf8 && isContinuation(line[i])) || i >= std::max(end, column + 1)) continue;
     caret += i < column ? (line[i] == '\t' ? '\t' : ' ') : i == column ? '^' : '~';
   }
   if (column >= line.size()) caret += '^';
