@@ -69,8 +69,7 @@ private:
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
   std::optional<Refutation> sequence(const std::vector<int> &copies) {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
-    const std::vector<int> kinds =
-        launchSequence(int(schedules.size()), std::max(options.window, most + 2));
+    const std::vector<int> kinds = launchSequence(int(schedules.size()), std::max(options.window, most + 2));
     std::vector<const Schedule *> launches;
     for (int k : kinds) launches.push_back(&schedules[k]);
     Order order(expansion, classes.count());
@@ -82,8 +81,8 @@ private:
     Refutation r;
     r.kind = hazard->kind;
     r.first = event(hazard->first, 0, sizes[countsOf[kinds[hazard->firstLaunch]]]);
-    r.second = event(hazard->second, hazard->secondLaunch - hazard->firstLaunch,
-                     sizes[countsOf[kinds[hazard->secondLaunch]]]);
+    r.second =
+        event(hazard->second, hazard->secondLaunch - hazard->firstLaunch, sizes[countsOf[kinds[hazard->secondLaunch]]]);
     r.ranks = program.ranks;
     r.copies = copies;
     for (int l = hazard->firstLaunch; l <= hazard->secondLaunch; ++l)
@@ -182,6 +181,8 @@ private:
 
 } // namespace
 
-Verdict check(const ir::Program &program, const Options &options) { return Proof(program, options).run(); }
+Verdict check(const ir::Program &program, const Options &options) {
+  return Proof(program, options).run();
+}
 
 } // namespace coll::check

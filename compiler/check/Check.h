@@ -29,7 +29,7 @@ struct Event {
   int owner = 0;  ///< whose mailbox it touches; `rank` for everything but a Send
   ir::MailboxId box = ir::kNone;
   int slot = 0;
-  ir::BufferId buffer = ir::kNone; ///< of a Load or Store
+  ir::BufferId buffer = ir::kNone;  ///< of a Load or Store
   std::uint64_t begin = 0, end = 0; ///< elements: of the buffer for a Load or Store, else of the slot
   ir::SourceOffset where = 0;
 };
@@ -45,7 +45,7 @@ struct Refutation {
     InplaceHazard,
     MailboxTooSmall,
   } kind = Kind::WrongResult;
-  Event first, second;     ///< what must come first, and what may overtake it; `second.what` is None if there is but one
+  Event first, second; ///< what must come first, and what may overtake it; `second.what` is None if there is but one
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks
   std::string fix;         ///< what to do about it, in the same style; may be empty
   int ranks = 0;

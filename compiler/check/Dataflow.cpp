@@ -86,8 +86,10 @@ bool Dataflow::advance(int rank) {
     // Values of no elements still have to be defined, so every loop body is gone through at least once.
     break;
   case Kind::PacketsEnd:
-    if (++r.packets < classes.reach(sizes.longest(step.length))) r.at = std::size_t(step.partner);
-    else r.packets = 0;
+    if (++r.packets < classes.reach(sizes.longest(step.length)))
+      r.at = std::size_t(step.partner);
+    else
+      r.packets = 0;
     break;
   case Kind::Branches:
   case Kind::Branch:

@@ -29,7 +29,7 @@ private:
     std::size_t at = 0; ///< position in its steps
     int packets = 0;    ///< class, within a packet loop
     bool branches = false;
-    std::vector<int> deferred; ///< slots filled within a Branches, visible at its end
+    std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end
     std::vector<std::int64_t> elements; ///< per value; -1: not defined
     std::vector<Content> values;        ///< per value and class
   };
@@ -80,7 +80,5 @@ std::optional<Refutation> checkEnsures(const Expansion &expansion, const Sizes &
 
 /// "`box[2]` of rank 5".
 std::string slotText(const Expansion &expansion, int slot);
-/// "launch with M = 8, H = 16".
-std::string countsText(const Extents &counts);
 
 } // namespace coll::check

@@ -11,12 +11,6 @@ std::string slotText(const Expansion &expansion, int slot) {
          std::to_string(s.owner);
 }
 
-std::string countsText(const Extents &counts) {
-  std::string text;
-  for (const auto &[name, value] : counts) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
-  return text;
-}
-
 /// The position of the step that will fill a slot, and its rank; kNone if none is left that does.
 int Dataflow::senderOf(int slot, int packets, int &rank) const {
   for (rank = 0; rank < program.ranks; ++rank) {
@@ -24,8 +18,7 @@ int Dataflow::senderOf(int slot, int packets, int &rank) const {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step &s = steps[i];
       const bool kept = s.value != ir::kNone && s.peer == rank;
-      if (s.kind == Kind::Send && s.slot == slot && !kept &&
-          sizes.elements(s.length, s.piece) > classes.begin(packets))
+      if (s.kind == Kind::Send && s.slot == slot && !kept && sizes.elements(s.length, s.piece) > classes.begin(packets))
         return int(i);
     }
   }

@@ -119,8 +119,7 @@ private:
     r.explanation = std::string(one ? "element " : "elements ") + std::to_string(r.first.begin) +
                     (one ? "" : " to " + std::to_string(r.first.end - 1)) + " of `" + name + "` on rank " +
                     std::to_string(me) + " " + (one ? "is " : "are ") + what;
-    if (kind == Kind::RankDivergentOrder)
-      r.explanation = "`" + name + "` " + what;
+    if (kind == Kind::RankDivergentOrder) r.explanation = "`" + name + "` " + what;
     r.fix = std::move(fix);
     refutation = std::move(r);
     return false;
@@ -146,7 +145,8 @@ private:
     std::set_difference(want.begin(), want.end(), sorted.begin(), sorted.end(), std::back_inserter(missing));
     std::set_difference(sorted.begin(), sorted.end(), want.begin(), want.end(), std::back_inserter(extra));
     if (missing.empty() && extra.empty() && !ops)
-      return fail(Kind::WrongResult, e, me, base, s, "not combined by `" + std::string(keyword(*program.op)) + "` alone",
+      return fail(Kind::WrongResult, e, me, base, s,
+                  "not combined by `" + std::string(keyword(*program.op)) + "` alone",
                   "combine with the operator that the contract names");
     if (missing.empty() && extra.empty())
       return fail(Kind::RankDivergentOrder, e, me, base, s,

@@ -100,8 +100,8 @@ private:
     const auto what = step.kind == Step::Kind::Send ? Event::What::Send : Event::What::Poll;
     if (owner < 0 || owner >= program.ranks)
       return refuse(Refutation::Kind::WrongResult, what, step,
-                    "there is no rank " + std::to_string(owner) + " to send to, only " +
-                        std::to_string(program.ranks) + " ranks from 0 up",
+                    "there is no rank " + std::to_string(owner) + " to send to, only " + std::to_string(program.ranks) +
+                        " ranks from 0 up",
                     "");
     if (step.index < 0 || step.index >= boxes[box].slots)
       return refuse(Refutation::Kind::MailboxTooSmall, what, step,
@@ -151,8 +151,10 @@ private:
     step.value = value;
     step.a = own;
     setSlot(step, box, rank, slot);
-    if (value != ir::kNone) setLength(step, program.values[value].length);
-    else scope.emplace_back("slot", step.index), setLength(step, program.mailboxes[box].length), scope.pop_back();
+    if (value != ir::kNone)
+      setLength(step, program.values[value].length);
+    else
+      scope.emplace_back("slot", step.index), setLength(step, program.mailboxes[box].length), scope.pop_back();
     emit(step);
   }
 
@@ -250,7 +252,9 @@ private:
 
 } // namespace
 
-Expansion expand(const ir::Program &program) { return Expander(program).run(); }
+Expansion expand(const ir::Program &program) {
+  return Expander(program).run();
+}
 
 Sizes::Sizes(const Expansion &expansion, Extents counts) : given(std::move(counts)) {
   const ir::Program &program = *expansion.program;
@@ -262,8 +266,10 @@ Sizes::Sizes(const Expansion &expansion, Extents counts) : given(std::move(count
 void Sizes::packetCounts(std::vector<std::uint64_t> &out, std::uint64_t packetElements) const {
   auto add = [&](std::uint64_t elements) { out.push_back((elements + packetElements - 1) / packetElements); };
   for (const Entry &e : entries) {
-    if (!e.isPiece) add(e.whole);
-    else if (e.piece) add(std::min(e.piece, e.whole)), add(e.whole % e.piece);
+    if (!e.isPiece)
+      add(e.whole);
+    else if (e.piece)
+      add(std::min(e.piece, e.whole)), add(e.whole % e.piece);
   }
 }
 

@@ -11,15 +11,15 @@ namespace coll::check {
 /// One operation of one rank, or a mark of the loops around it. The fields that a kind does not name are unused.
 struct Step {
   enum class Kind : std::uint8_t {
-    Load,     ///< value = buffer slice
-    Store,    ///< buffer slice = a
-    Send,     ///< a to slot; keeps it in `value` instead if `peer` is this rank and `value` is not kNone
-    Poll,     ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
-    Read,     ///< the same without waiting
-    Clear,    ///< slot
-    Combine,  ///< value = a op b
-    Fold,     ///< value = value op a; the first time, value = a
-    Packets,  ///< begin of a loop over the packet classes of `length`, up to `partner`
+    Load,    ///< value = buffer slice
+    Store,   ///< buffer slice = a
+    Send,    ///< a to slot; keeps it in `value` instead if `peer` is this rank and `value` is not kNone
+    Poll,    ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
+    Read,    ///< the same without waiting
+    Clear,   ///< slot
+    Combine, ///< value = a op b
+    Fold,    ///< value = value op a; the first time, value = a
+    Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`
     PacketsEnd,
     Branches, ///< begin of a loop over ranks whose iterations both send and receive: no order between them
     Branch,   ///< iteration `index` begins
@@ -28,16 +28,16 @@ struct Step {
     Fence,
   } kind;
   ReduceOp op = ReduceOp::Sum;
-  bool first = false;    ///< of a Fold
-  bool isSlice = false;  ///< begins at row `number` or piece `number` of the buffer
+  bool first = false;   ///< of a Fold
+  bool isSlice = false; ///< begins at row `number` or piece `number` of the buffer
   int value = ir::kNone, a = ir::kNone, b = ir::kNone;
   int box = ir::kNone, peer = 0, index = 0;
-  int slot = ir::kNone;  ///< number of (box, owner, index) among all slots that the program touches
+  int slot = ir::kNone; ///< number of (box, owner, index) among all slots that the program touches
   int buffer = ir::kNone;
-  int length = 0;        ///< in Expansion::lengths; of the value that is made, stored or sent
-  int piece = 0;         ///< which, if that length is a Piece
+  int length = 0; ///< in Expansion::lengths; of the value that is made, stored or sent
+  int piece = 0;  ///< which, if that length is a Piece
   int number = 0;
-  int partner = 0;       ///< of Packets and PacketsEnd: the position of the other
+  int partner = 0; ///< of Packets and PacketsEnd: the position of the other
   ir::SourceOffset where = 0;
 };
 
@@ -74,7 +74,9 @@ public:
     return std::min(e.piece, e.whole - first);
   }
   /// Elements of the longest vector of this length: the domain of a packet loop.
-  std::uint64_t longest(int length) const { return entries[length].isPiece ? entries[length].piece : entries[length].whole; }
+  std::uint64_t longest(int length) const {
+    return entries[length].isPiece ? entries[length].piece : entries[length].whole;
+  }
   std::uint64_t begin(const Step &step) const {
     if (!step.isSlice) return 0;
     const Entry &e = entries[step.length];

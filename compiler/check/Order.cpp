@@ -93,11 +93,10 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   const bool remote = expansion.slots[e.slot].owner != e.rank;
   for (const Reading &r : s.readings)
     if ((r.causal && remote ? c.caused : c.seen)[r.component] <= r.tick)
-      return report(Refutation::Kind::OverwriteBeforeRead, r.event, r.launch, e);
+      return report(Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch, e);
   s.readings.clear();
   s.snapshot = snapshot(c);
-  s.launch = launch;
-  s.event = e;
+  s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
   if (expansion.weak) ++c.seen[c.own], c.snapshot = -1;
@@ -111,17 +110,17 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
     if (expansion.weak) raise(c.pending, snapshots.data() + s.snapshot + width);
   } else {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
-    const bool own = expansion.slots[e.slot].owner == s.event.rank;
+    const bool own = expansion.slots[e.slot].owner == s.event->rank;
     bool arrived = (own ? c.seen : c.caused)[s.component] > s.tick;
-    for (const Reading &r : s.readings) arrived |= r.event.kind == Kind::Poll && c.seen[r.component] > r.tick;
-    if (!arrived) return report(Refutation::Kind::ReadWithoutArrival, s.event, launch, e);
+    for (const Reading &r : s.readings) arrived |= r.event->kind == Kind::Poll && c.seen[r.component] > r.tick;
+    if (!arrived) return report(Refutation::Kind::ReadWithoutArrival, *s.event, launch, e);
   }
-  s.readings.push_back({c.own, c.seen[c.own]++, !waits, launch, e});
+  s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, !waits});
   c.snapshot = -1;
 }
 
 void Order::clear(const ScheduledEvent &e, Chain &c) {
-  slot(e).readings.push_back({c.own, c.seen[c.own]++, true, launch, e});
+  slot(e).readings.push_back({&e, c.own, c.seen[c.own]++, launch, true});
   c.snapshot = -1;
 }
 
@@ -132,8 +131,7 @@ void Order::fence(Chain &c) {
   const int rank = int(&c - chains.data()) / classes;
   c.caused[rank] = c.seen[rank];
   const int branchesOf = ranks + rank * ranks;
-  if (c.own == rank)
-    std::copy_n(c.seen + branchesOf, branchWidth, c.caused + branchesOf);
+  if (c.own == rank) std::copy_n(c.seen + branchesOf, branchWidth, c.caused + branchesOf);
   c.snapshot = -1;
 }
 

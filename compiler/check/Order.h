@@ -31,18 +31,18 @@ private:
   static Tick launchOf(Tick t) { return t >> kShift << kShift; }
 
   struct Reading {
+    const ScheduledEvent *event;
     int component;
     Tick tick;
-    bool causal; ///< only release and acquire order it before another access
     int launch;
-    ScheduledEvent event;
+    bool causal; ///< only release and acquire order it before another access
   };
+  /// What was last sent to a slot, and who has read it.
   struct Slot {
-    int launch = -1;
+    const ScheduledEvent *event = nullptr;
     int component = 0;
     Tick tick = 0;
     int snapshot = 0;
-    ScheduledEvent event;
     llvm::SmallVector<Reading, 1> readings;
   };
   /// What one class of packets of one rank knows to have happened. `seen` by any chain of events, `caused` by release

@@ -9,9 +9,13 @@ namespace {
 
 using What = Event::What;
 
-std::string copiesText(int copies) { return std::to_string(copies) + (copies == 1 ? " copy" : " copies"); }
+std::string copiesText(int copies) {
+  return std::to_string(copies) + (copies == 1 ? " copy" : " copies");
+}
 
-std::string launchText(int launch) { return launch ? "launch e+" + std::to_string(launch) : "launch e"; }
+std::string launchText(int launch) {
+  return launch ? "launch e+" + std::to_string(launch) : "launch e";
+}
 
 std::string slotText(const ir::Program &program, const Event &e) {
   return "`" + program.mailboxes[e.box].name + "[" + std::to_string(e.slot) + "]`";
@@ -162,9 +166,8 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
   const std::string &box = program.mailboxes[a.box].name;
   const int copies = r.copies[a.box];
   r.explanation = "rank " + std::to_string(b.rank) + " may send to " + slot + " in " + launchText(b.launch) +
-                  " before rank " + std::to_string(a.rank) + " has " +
-                  (a.what == What::Clear ? "cleared" : "read") + " there what it was sent in " +
-                  launchText(a.launch) + ": with " + copiesText(copies) +
+                  " before rank " + std::to_string(a.rank) + " has " + (a.what == What::Clear ? "cleared" : "read") +
+                  " there what it was sent in " + launchText(a.launch) + ": with " + copiesText(copies) +
                   " both are the same memory, and nothing that rank " + std::to_string(b.rank) +
                   " receives by then was sent after that";
   if (!enough.empty()) {
@@ -198,8 +201,8 @@ Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {
   };
   const bool overLaunches = !r.copies.empty();
   if (two)
-    note(r.first.where, eventText(program, r.first) + " here" +
-                            (overLaunches ? ", in " + launchText(r.first.launch) : std::string()));
+    note(r.first.where,
+         eventText(program, r.first) + " here" + (overLaunches ? ", in " + launchText(r.first.launch) : std::string()));
   if (two && overLaunches) note(std::nullopt, diagram(program, r));
   std::string assumed = "with N = " + std::to_string(r.ranks);
   if (const std::string counts = countsText(r); !counts.empty()) assumed += ", " + counts;

@@ -67,10 +67,13 @@ Storage::Conflict Storage::load(const Step &step, std::uint64_t base, std::uint6
     // An argument read under its own name after it was written is meant; under another name it is an accident.
     if (cell.stored.step && !result.later) {
       const bool sameThread = cell.stored.base == access.base;
-      if (!sameThread || cell.stored.step->buffer != step.buffer) result = conflict(cell.stored, step, cell, sameThread);
+      if (!sameThread || cell.stored.step->buffer != step.buffer)
+        result = conflict(cell.stored, step, cell, sameThread);
     }
-    if (!cell.loaded.step) cell.loaded = access;
-    else if (cell.loaded.base != access.base) cell.loadedElsewhere = access;
+    if (!cell.loaded.step)
+      cell.loaded = access;
+    else if (cell.loaded.base != access.base)
+      cell.loadedElsewhere = access;
   }
   return result;
 }
@@ -102,8 +105,8 @@ void Storage::peek(ir::BufferId buffer, std::uint64_t begin, std::uint64_t end, 
   out.clear();
   auto it = std::partition_point(area.begin(), area.end(), [&](const Cell &c) { return c.end <= from; });
   for (; it != area.end() && it->begin < to; ++it)
-    append(out, {std::max(it->begin, from) - from, std::min(it->end, to) - from, it->node,
-                 it->shift + std::int64_t(from)});
+    append(out,
+           {std::max(it->begin, from) - from, std::min(it->end, to) - from, it->node, it->shift + std::int64_t(from)});
 }
 
 } // namespace coll::check

@@ -44,7 +44,8 @@ void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &
 
 Node Symbols::intern(const Operation &o) {
   if (2 * operations.size() >= table.size()) grow();
-  std::size_t at = mix(mix(mix(std::size_t(o.op), std::uint64_t(o.left)), std::uint64_t(o.right)), std::uint64_t(o.delta));
+  std::size_t at =
+      mix(mix(mix(std::size_t(o.op), std::uint64_t(o.left)), std::uint64_t(o.right)), std::uint64_t(o.delta));
   for (at &= table.size() - 1; table[at]; at = (at + 1) & (table.size() - 1))
     if (operations[table[at] - firstOperation] == o) return table[at];
   operations.push_back(o);

@@ -10,15 +10,15 @@ struct OneShot {
   int ranks = 4;
   int copies = 0;
   Sync sync = Sync::LL;
-  bool packets = true;    ///< in a packet loop, own vector kept, as lowered; else as built from the text
+  bool packets = true; ///< in a packet loop, own vector kept, as lowered; else as built from the text
   bool barrier = false;
   bool barrierAfter = false; ///< another one, after the reads
   bool skipRankZero = false;
   bool addOwnTwice = false;
-  bool storeOwn = false;     ///< the own vector instead of the sum
+  bool storeOwn = false; ///< the own vector instead of the sum
   bool noStore = false;
   bool ownUndefined = false;
-  bool otherSlot = false;    ///< sends to slot me + 1
+  bool otherSlot = false; ///< sends to slot me + 1
   bool allToSlotZero = false;
   bool inPlace = true;
 };
@@ -37,7 +37,8 @@ inline Program oneShot(const OneShot &o) {
   if (o.inPlace) b.inplace(b.all(y), b.all(x), "y", "x");
 
   Block phase1 = block(b.load(v, b.all(x)));
-  const Index peer = o.ownUndefined ? Index::mod(Index::add(Index::max(var("p"), num(1)), me()), num(o.ranks)) : var("p");
+  const Index peer =
+      o.ownUndefined ? Index::mod(Index::add(Index::max(var("p"), num(1)), me()), num(o.ranks)) : var("p");
   if (o.ownUndefined)
     phase1.push_back(b.send(v, Index::mod(Index::add(me(), num(1)), num(o.ranks)), box, me(), own));
   else
@@ -90,12 +91,12 @@ inline Program twoShot(const TwoShot &o) {
   b.ensuresReduction(b.all(y), b.all(x));
   if (o.inPlace) b.inplace(b.all(y), b.all(x), "y", "x");
 
-  Block scatter = block(
-      b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), rs, me(), own))),
-      b.reduce(s, "r", block(b.poll(got, rs, var("r"), own)), got));
+  Block scatter = block(b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), rs, me(), own))),
+                        b.reduce(s, "r", block(b.poll(got, rs, var("r"), own)), got));
   Stmt push = b.forRanks("q", block(b.send(s, var("q"), ag, me(), o.gatherFirst ? kNone : ownSum)));
   const Index to = o.storeNext ? Index::mod(Index::add(var("g"), num(1)), num(o.ranks)) : var("g");
-  Stmt gather = b.forRanks("g", block(b.poll(part, ag, var("g"), o.gatherFirst ? kNone : ownSum), b.store(b.pieceOf(y, to), part)));
+  Stmt gather = b.forRanks(
+      "g", block(b.poll(part, ag, var("g"), o.gatherFirst ? kNone : ownSum), b.store(b.pieceOf(y, to), part)));
   Block gatherAll = o.gatherFirst ? block(gather, push) : block(push, gather);
 
   const Length domain = piece(M, num(0));
@@ -123,9 +124,10 @@ inline Program allGather(const Rows &o) {
   const ValueId v = b.value("x", whole({"M"})), own = b.value("own", whole({"M"})), got = b.value("box", row({"M"}));
   b.ensuresCopy(b.rowOf(y, var("r")), b.all(x), var("r"), "r");
   if (o.inPlace) b.inplace(b.rowOf(y, me()), b.all(x), "x", "y[me]");
-  return b.finish(block(b.packets(
-      whole({"M"}), block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me(), own))),
-                          b.forRanks("g", block(b.poll(got, box, var("g"), own), b.store(b.rowOf(y, var("g")), got)))))));
+  return b.finish(block(
+      b.packets(whole({"M"}),
+                block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me(), own))),
+                      b.forRanks("g", block(b.poll(got, box, var("g"), own), b.store(b.rowOf(y, var("g")), got)))))));
 }
 
 /// forall p: x[p] -> p.box[me]; forall r: y[r] = box[r]
@@ -137,9 +139,8 @@ inline Program allToAll(const Rows &o) {
   b.ensuresCopy(b.rowOf(y, var("r")), b.rowOf(x, me()), var("r"), "r");
   if (o.inPlace) b.inplace(b.all(y), b.all(x), "y", "x");
   return b.finish(block(b.packets(
-      row({"M"}),
-      block(b.forRanks("p", block(b.load(v, b.rowOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
-            b.forRanks("g", block(b.poll(got, box, var("g"), own), b.store(b.rowOf(y, var("g")), got)))))));
+      row({"M"}), block(b.forRanks("p", block(b.load(v, b.rowOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
+                        b.forRanks("g", block(b.poll(got, box, var("g"), own), b.store(b.rowOf(y, var("g")), got)))))));
 }
 
 /// forall p: x[p] -> p.box[me]; y = reduce(sum, r: box[r]), with rows
@@ -152,9 +153,8 @@ inline Program reduceScatter(const Rows &o) {
   b.ensuresReduction(b.all(y), b.rowOf(x, me()));
   if (o.inPlace) b.inplace(b.all(y), b.rowOf(x, me()), "y", "x[me]");
   return b.finish(block(b.packets(
-      row({"M"}),
-      block(b.forRanks("p", block(b.load(v, b.rowOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
-            b.reduce(s, "r", block(b.poll(got, box, var("r"), own)), got), b.store(b.all(y), s)))));
+      row({"M"}), block(b.forRanks("p", block(b.load(v, b.rowOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
+                        b.reduce(s, "r", block(b.poll(got, box, var("r"), own)), got), b.store(b.all(y), s)))));
 }
 
 /// The same with pieces of one vector: with few elements, only the first ranks receive anything.
@@ -166,10 +166,10 @@ inline Program reduceScatterPieces(const Rows &o) {
   const ValueId v = b.value("X", piece(M, var("p"))), own = b.value("own", piece(M, me()));
   const ValueId got = b.value("box", piece(M, me())), s = b.value("s", piece(M, me()));
   b.ensuresReduction(b.pieceOf(y, me()), b.pieceOf(x, me()));
-  return b.finish(block(b.packets(
-      piece(M, num(0)),
-      block(b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
-            b.reduce(s, "r", block(b.poll(got, box, var("r"), own)), got), b.store(b.pieceOf(y, me()), s)))));
+  return b.finish(block(
+      b.packets(piece(M, num(0)),
+                block(b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), box, me(), own))),
+                      b.reduce(s, "r", block(b.poll(got, box, var("r"), own)), got), b.store(b.pieceOf(y, me()), s)))));
 }
 
 /// Ring all-gather, or as many steps of it as there are: x -> (me+1).box[0]; then hands on what arrives.

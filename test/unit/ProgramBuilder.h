@@ -9,12 +9,22 @@
 
 namespace coll::ir::testing {
 
-inline Index me() { return Index::variable("me"); }
-inline Index var(const char *name) { return Index::variable(name); }
-inline Index num(int n) { return Index::constant(n); }
+inline Index me() {
+  return Index::variable("me");
+}
+inline Index var(const char *name) {
+  return Index::variable(name);
+}
+inline Index num(int n) {
+  return Index::constant(n);
+}
 
-inline Length whole(std::vector<std::string> extents) { return {Length::Kind::Whole, std::move(extents), {}}; }
-inline Length row(std::vector<std::string> extents) { return {Length::Kind::Row, std::move(extents), {}}; }
+inline Length whole(std::vector<std::string> extents) {
+  return {Length::Kind::Whole, std::move(extents), {}};
+}
+inline Length row(std::vector<std::string> extents) {
+  return {Length::Kind::Row, std::move(extents), {}};
+}
 inline Length piece(std::vector<std::string> extents, Index index) {
   return {Length::Kind::Piece, std::move(extents), std::move(index)};
 }
@@ -43,8 +53,12 @@ public:
     program.extents = {"M"};
   }
 
-  BufferId in(std::string name, std::vector<std::string> extents) { return buffer(std::move(name), Direction::In, extents); }
-  BufferId out(std::string name, std::vector<std::string> extents) { return buffer(std::move(name), Direction::Out, extents); }
+  BufferId in(std::string name, std::vector<std::string> extents) {
+    return buffer(std::move(name), Direction::In, extents);
+  }
+  BufferId out(std::string name, std::vector<std::string> extents) {
+    return buffer(std::move(name), Direction::Out, extents);
+  }
 
   /// `copies` 0 leaves the depth to the checker.
   MailboxId box(std::string name, Index slots, Length length, int copies = 0, Sync sync = Sync::LL) {
@@ -73,8 +87,12 @@ public:
   Stmt send(ValueId v, Index peer, MailboxId box, Index slot, ValueId own = kNone) {
     return Send{box, std::move(peer), std::move(slot), v, own, next()};
   }
-  Stmt poll(ValueId v, MailboxId box, Index slot, ValueId own = kNone) { return Poll{v, box, std::move(slot), own, next()}; }
-  Stmt read(ValueId v, MailboxId box, Index slot, ValueId own = kNone) { return Read{v, box, std::move(slot), own, next()}; }
+  Stmt poll(ValueId v, MailboxId box, Index slot, ValueId own = kNone) {
+    return Poll{v, box, std::move(slot), own, next()};
+  }
+  Stmt read(ValueId v, MailboxId box, Index slot, ValueId own = kNone) {
+    return Read{v, box, std::move(slot), own, next()};
+  }
   Stmt combine(ValueId v, ValueId a, ValueId b, ReduceOp op = ReduceOp::Sum) { return Combine{v, op, a, b, next()}; }
   Stmt reduce(ValueId v, const char *variable, Block body, ValueId yield, ReduceOp op = ReduceOp::Sum) {
     return Reduce{v, op, variable, std::move(body), yield, next()};

@@ -145,10 +145,10 @@ TEST(CheckOrder, IterationsOfALoopAreNotOrdered) {
     const auto box = b.box("box", num(n), full), acks = b.box("ack", num(n), full);
     const auto v = b.value("x", full), got = b.value("box", full), back = b.value("ack", full);
     const ir::Index to = ir::Index::mod(ir::Index::add(var("g"), num(shift)), num(n));
-    return b.finish(block(b.packets(
-        full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
-                    b.forRanks("g", block(b.poll(got, box, var("g")), b.send(got, to, acks, me()))),
-                    b.forRanks("a", block(b.poll(back, acks, var("a"))))))));
+    return b.finish(
+        block(b.packets(full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
+                                    b.forRanks("g", block(b.poll(got, box, var("g")), b.send(got, to, acks, me()))),
+                                    b.forRanks("a", block(b.poll(back, acks, var("a"))))))));
   };
   EXPECT_EQ(copies(program(0)), (Copies{1, 1}));
   EXPECT_EQ(copies(program(1)), (Copies{2, 2}));
@@ -175,14 +175,13 @@ TEST(CheckOrder, CreditOfOnePacketIsNoneForAnother) {
     const auto ag = b.box("ag", num(n), wholeVectors ? whole(M) : piece(M, var("slot")));
     const auto v = b.value("X", piece(M, var("p"))), got = b.value("rs", piece(M, me()));
     const auto w = b.value("x", own), part = b.value("ag", wholeVectors ? whole(M) : piece(M, var("g")));
-    return b.finish(block(
-        b.packets(piece(M, num(0)),
-                  block(b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))), b.send(v, var("p"), rs, me()))),
-                        b.forRanks("r", block(b.poll(got, rs, var("r")))))),
-        b.packets(wholeVectors ? whole(M) : piece(M, num(0)),
-                  block(b.load(w, wholeVectors ? b.all(x) : b.pieceOf(x, me())),
-                        b.forRanks("q", block(b.send(w, var("q"), ag, me()))),
-                        b.forRanks("g", block(b.poll(part, ag, var("g"))))))));
+    return b.finish(block(b.packets(piece(M, num(0)), block(b.forRanks("p", block(b.load(v, b.pieceOf(x, var("p"))),
+                                                                                  b.send(v, var("p"), rs, me()))),
+                                                            b.forRanks("r", block(b.poll(got, rs, var("r")))))),
+                          b.packets(wholeVectors ? whole(M) : piece(M, num(0)),
+                                    block(b.load(w, wholeVectors ? b.all(x) : b.pieceOf(x, me())),
+                                          b.forRanks("q", block(b.send(w, var("q"), ag, me()))),
+                                          b.forRanks("g", block(b.poll(part, ag, var("g"))))))));
   };
   EXPECT_EQ(copies(program(false)), (Copies{1, 1}));
   EXPECT_EQ(copies(program(true)), (Copies{1, 2}));

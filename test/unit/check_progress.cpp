@@ -101,9 +101,9 @@ TEST(CheckProgress, SendThatNobodyReads) {
   const auto x = b.in("x", {"M"});
   const auto box = b.box("box", num(4), full);
   const auto v = b.value("x", full), got = b.value("box", full);
-  const Refutation r = refutation(b.finish(block(b.packets(
-      full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
-                  b.send(v, me(), box, num(3)), b.forRanks("r", block(b.poll(got, box, var("r")))))))));
+  const Refutation r = refutation(b.finish(
+      block(b.packets(full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
+                                  b.send(v, me(), box, num(3)), b.forRanks("r", block(b.poll(got, box, var("r")))))))));
   EXPECT_EQ(r.kind, Kind::OrphanSend);
   EXPECT_EQ(r.first.what, What::Send);
   EXPECT_EQ(r.first.slot, 3);

@@ -52,7 +52,8 @@ TEST(CheckResult, OutputNotWritten) {
 TEST(CheckResult, OwnVectorThatWasNotKept) {
   // Sends to me + 1 alone, so nothing is kept; with two ranks everything else is right.
   expectProved(oneShot({.ranks = 2}));
-  expectRefuted(oneShot({.ranks = 2, .ownUndefined = true}), Kind::WrongResult, "`own` is used on rank 0 but has no value");
+  expectRefuted(oneShot({.ranks = 2, .ownUndefined = true}), Kind::WrongResult,
+                "`own` is used on rank 0 but has no value");
 }
 
 TEST(CheckResult, WrongPieceStored) {
@@ -83,9 +84,9 @@ ir::Program rotated(bool byRank, std::string order, DType dtype = DType::F32) {
   const ir::Index first = byRank ? me() : num(1);
   const ir::Index slot = ir::Index::mod(ir::Index::add(first, var("r")), num(n));
   b.ensuresReduction(b.all(y), b.all(x));
-  return b.finish(block(b.packets(
-      full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
-                  b.reduce(s, "r", block(b.poll(got, box, slot)), got), b.store(b.all(y), s)))));
+  return b.finish(
+      block(b.packets(full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me()))),
+                                  b.reduce(s, "r", block(b.poll(got, box, slot)), got), b.store(b.all(y), s)))));
 }
 
 } // namespace
@@ -169,10 +170,12 @@ TEST(CheckResult, ThreadsOfOneRankDoNotSeeEachOthersStores) {
     const auto x = b.in("x", M), y = b.out("y", M), z = b.out("z", M);
     const auto v = b.value("X", piece(M, var("r"))), w = b.value("w", piece(M, var("s"))), all = b.value("y", whole(M));
     b.ensuresCopy(b.all(z), b.all(x), me());
-    ir::Stmt first = b.packets(piece(M, num(0)), block(b.forRanks("r", block(b.load(v, b.pieceOf(x, var("r"))),
-                                                                              b.store(b.pieceOf(y, var("r")), v)))));
-    ir::Stmt pieces = b.packets(piece(M, num(0)), block(b.forRanks("s", block(b.load(w, b.pieceOf(y, var("s"))),
-                                                                               b.store(b.pieceOf(z, var("s")), w)))));
+    ir::Stmt first =
+        b.packets(piece(M, num(0)),
+                  block(b.forRanks("r", block(b.load(v, b.pieceOf(x, var("r"))), b.store(b.pieceOf(y, var("r")), v)))));
+    ir::Stmt pieces =
+        b.packets(piece(M, num(0)),
+                  block(b.forRanks("s", block(b.load(w, b.pieceOf(y, var("s"))), b.store(b.pieceOf(z, var("s")), w)))));
     ir::Stmt wholes = b.packets(whole(M), block(b.load(all, b.all(y)), b.store(b.all(z), all)));
     return b.finish(block(first, samePackets ? pieces : wholes));
   };
