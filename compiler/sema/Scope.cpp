@@ -49,12 +49,10 @@ void Scope::declare(const ast::Name &name, ast::Ref ref) {
         .help("choose another name");
     return;
   }
-  if (const Entry *other = find(name.text)) {
-    diagnostics
-        .error(DiagnosticKind::DuplicateName, name.span, "`" + name.text + "` is declared twice in the same scope")
+  if (const Entry *other = find(name.text))
+    diagnostics.error(DiagnosticKind::DuplicateName, name.span, "`" + name.text + "` is declared already")
         .note(other->span, "first declared here");
-    return;
-  }
+  // Taken as meant all the same, so that its uses are not reported too.
   levels.back()[name.text] = {std::move(ref), name.span};
 }
 

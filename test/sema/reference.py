@@ -26,7 +26,7 @@ def whole_file(block, contract):
     if words[:1] == ["coll"]:
         return block
     if words[0] in DECLARATIONS:
-        return "coll 1\nuse allreduce\n" + block
+        return "coll 1\n" + ("" if "use " in block else "use allreduce\n") + block
     head = "algorithm example for example on lsa(2..8) when bytes <= 1Mi order any {\n"
     return "coll 1\n" + contract + head + block + "}\n"
 
