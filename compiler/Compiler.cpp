@@ -30,13 +30,12 @@ namespace {
 
 constexpr std::string_view kSuffix = ".coll";
 
-/// Whether this compiler can emit a member: whether IR of its smallest instance can be built and lowered.
-bool isLowered(const sema::Member &member, const Sources &sources) {
-  if (member.dtypes.empty()) return false;
+/// Whether this compiler can emit a member for a type: whether IR of its smallest instance can be built and lowered.
+bool isLowered(const sema::Member &member, DType type, const Sources &sources) {
   Diagnostics ignored; // the reasons are given when the member is asked for
   DiagnosticEngine engine(sources, ignored);
   const auto op = member.ops.empty() ? std::nullopt : std::optional(member.ops.front());
-  auto ir = ir::build(member, member.algorithm->minRanks, member.dtypes.front(), op, sources, engine);
+  auto ir = ir::build(member, member.algorithm->minRanks, type, op, sources, engine);
   passes::Context context{engine, ignored};
   return ir && passes::expandSyncModes(*ir, context) && passes::formPacketLoops(*ir, context) &&
          passes::forwardOwnSlot(*ir, context) && passes::checkEmittable(*ir, context);
@@ -52,7 +51,9 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.dtypes = member.dtypes;
   out.ops = member.ops;
   out.maxBytes = member.algorithm->maxBytes;
-  out.lowered = isLowered(member, sources);
+  for (DType type : member.dtypes)
+    if (isLowered(member, type, sources)) out.loweredDtypes.push_back(type);
+  out.lowered = !out.loweredDtypes.empty();
   return out;
 }
 

@@ -16,7 +16,8 @@ struct Member {
   std::vector<DType> dtypes;      ///< types it is offered for
   std::vector<ReduceOp> ops;      ///< empty where the collective has no operator
   std::uint64_t maxBytes = 0;     ///< the bound of `when bytes <= …`; 0 if there is none
-  bool lowered = true;            ///< false: checked, but this compiler cannot emit it yet
+  std::vector<DType> loweredDtypes; ///< those of `dtypes` that this compiler can emit
+  bool lowered = true;              ///< whether there are any
 };
 
 /// What to make of a program.
