@@ -9,48 +9,9 @@ namespace coll {
 
 /// The rank `hop` places after `me`.
 template <int N>
-__device__ inline u32 rankAt(u64 me, u32 hop) {
-  const u32 r = u32(me) + hop;
+__device__ inline u32 rankAt(u32 me, u32 hop) {
+  const u32 r = me + hop;
   return r < N ? r : r - N;
-}
-
-/// Waits until a word of a region, compared so that the wrap of 32 bits does no harm, has reached `want`. Acquires.
-__device__ inline void awaitAtLeast(Watch &watch, u64 me, const char *word, u32 want, u32 what, u32 from) {
-  u32 seen;
-  while (int((seen = ptx::loadAcquire4(word)) - want) < 0) {
-    if (watch.gaveUp(me, what, from, want, seen)) return;
-    ptx::spinHint(word);
-  }
-  watch.arrived();
-}
-
-/// All CTAs of all ranks meet: each adds one to a wrap counter of every rank and waits for its own to be full.
-template <int N>
-__device__ inline void meetAll(const Team<N> &team, u32 counter) {
-  const u64 word = region::kWrapCounters + counter * 4;
-  ptx::ctaSync();
-  if (threadIdx.x == 0) {
-    Watch watch{team.status, team.timeout};
-#pragma unroll 1
-    for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + word, 1);
-    awaitAtLeast(watch, team.me, team.peer[0] + word, N * gridDim.x, kWrap, counter);
-  }
-  ptx::ctaSync();
-}
-
-/// At the end of launch 2^32 - 1: all ranks, at rest before and after, clear whatever carries an epoch, and the next
-/// launch is number 1 again. Out of line, so that it costs the kernel nothing but the test for it.
-template <int N>
-__device__ __noinline__ void wrap(const Team<N> &team) {
-  char *counters = team.peer[0] + region::kWrapCounters;
-  const u32 first = blockIdx.x * blockDim.x + threadIdx.x;
-  if (first == 0) ptx::storeRelaxed4(counters + 4, 0); // at rest since the last wrap
-  meetAll(team, 0);
-#pragma unroll 1
-  for (u64 at = region::kBarrierWords + first * 16ull; at < team.regionBytes; at += 16ull * gridDim.x * blockDim.x)
-    ptx::storeRelaxed16(team.peer[0] + at, Words2{{0, 0}});
-  meetAll(team, 1);
-  if (first == 0) ptx::storeRelaxed4(counters, 0);
 }
 
 /// One thread's view of its launch. Constructed first thing in a kernel, `finish`ed last.
@@ -58,83 +19,125 @@ template <int N>
 struct Launch {
   const Team<N> &team;
   Watch watch;
-  u32 current = 0; ///< the epoch, once it has been read; never 0 then
+  u32 epoch = 0;      ///< the number of this launch, equal on all ranks, never 0; meaningless before `begin`
+  bool begun = false;
 
   /// Nothing that an earlier kernel may have written is touched before this returns.
-  __device__ explicit Launch(const Team<N> &t) : team(t), watch{t.status, t.timeout} {
+  __device__ explicit Launch(const Team<N> &t) : team(t) {
     ptx::gridDependencyWait();
     ptx::launchDependents();
   }
 
   __device__ u32 me() const { return u32(team.me); }
 
-  /// The number of this launch, equal on all ranks, never 0. Read from memory at the first call, so that a kernel can
-  /// have its first payload on the way before.
-  __device__ u32 epoch() {
-    if (current == 0) current = ptx::loadRelaxed4(team.peer[0] + region::kEpochs + blockIdx.x * 4) + 1;
-    return current;
+  /// Reads the epoch, if this thread has not yet. Whatever uses the epoch calls this first, so that a kernel can have
+  /// its first payload on the way before: the two loads overlap. How the epoch is found: region.h.
+  __device__ void begin() {
+    if (!begun) {
+      const char *region = team.peer[0];
+      const u64 last = ptx::loadRelaxed8(region + region::kLastLaunch);
+      const u32 mine = ptx::loadRelaxed4(region + region::kEpochs + blockIdx.x * 4);
+      const u32 ctas = u32(last);
+      epoch = u32(last >> 32);
+      if (ctas <= blockIdx.x || mine == epoch) ++epoch;
+    }
+    begun = true; // said on both ways, so that the compiler drops the test from the second call on
+  }
+
+  /// Asked when a wait of this thread is due for a check: whether it must be given up. See Watch::gaveUp.
+  __device__ bool gaveUp(u32 &since, u32 mailbox, u32 slot, u32 want, u32 seen) {
+    return watch.gaveUp(team.status, team.timeout, since, me(), mailbox, slot, want, seen);
+  }
+
+  /// Waits until a word of this rank's region has reached `want`. Acquires. A plain comparison: the wrap clears such
+  /// words, and one that no launch has used for 2^31 launches must not look as if it were ahead.
+  __device__ void awaitAtLeast(const char *word, u32 want, u32 what, u32 from) {
+    u32 seen, since = 0;
+    while ((seen = ptx::loadAcquire4(word)) < want) {
+      if (watch.due() && gaveUp(since, what, from, want, seen)) return;
+      ptx::spinHint(word);
+    }
   }
 
   /// Barrier number `index` of the kernel, over all threads of this CTA and of the CTAs with its number on all ranks.
   /// What any of them wrote before it, all of them see after it. Every rank launches the same grid.
   __device__ void barrier(u32 index) {
-    char *words = team.peer[0] + region::kBarrierWords + (u64(index) * kMaxCtas + blockIdx.x) * N * 4;
-    const u64 mine = words - team.peer[0] + team.me * 4;
-    const u32 want = epoch();
+    begin();
+    const u64 words = region::kBarrierWords + (index * kMaxCtas + blockIdx.x) * N * 4;
     ptx::ctaSync();
-#pragma unroll 1
-    for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) ptx::storeRelease4(team.peer[hop] + mine, want);
 #pragma unroll 1
     for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x)
-      awaitAtLeast(watch, team.me, words + rankAt<N>(team.me, hop) * 4, want, kBarrier, rankAt<N>(team.me, hop));
+      ptx::storeRelease4(team.peer[hop] + words + me() * 4, epoch);
+#pragma unroll 1
+    for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) {
+      const u32 rank = rankAt<N>(me(), hop);
+      awaitAtLeast(team.peer[0] + words + rank * 4, epoch, kBarrier, rank);
+    }
     ptx::ctaSync();
   }
 
-  /// Moves on every epoch word that this CTA answers for: c, c+G, c+2G, … for CTA c of G, so that the next launch may
-  /// have any grid. The CTA barrier keeps a fast warp from moving a word that a slow one has yet to read.
-  __device__ void finish() {
-    u32 done = epoch();
-    if (blockDim.x > 32) ptx::ctaSync();
-    if (done == 0xffffffffu) wrap(team), done = 0;
-    char *words = team.peer[0] + region::kEpochs;
+  /// At the end of launch 2^32 - 1: all ranks, at rest before and after, clear whatever carries an epoch, and the next
+  /// launch is number 1 again. Thread 0 of each CTA does it, when the CTA is done. Twice all CTAs of all ranks meet:
+  /// each adds one to a counter of every rank and waits for its own to be full.
+  __device__ void wrap() {
+    char *region = team.peer[0];
+    ptx::storeRelaxed4(region + region::kWrapCounters + 4, 0); // at rest since the last wrap
 #pragma unroll 1
-    for (u32 word = blockIdx.x + threadIdx.x * gridDim.x; word < kMaxCtas; word += blockDim.x * gridDim.x)
-      ptx::store4(words + u64(word) * 4, done);
+    for (u32 meeting = 0; meeting < 2; ++meeting) {
+      const u32 counter = u32(region::kWrapCounters) + meeting * 4;
+#pragma unroll 1
+      for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
+      awaitAtLeast(region + counter, N * gridDim.x, kWrap, meeting);
+      if (meeting == 1) break;
+      const u32 units = u32(team.regionBytes / 16);
+#pragma unroll 1
+      for (u32 u = blockIdx.x; u < units; u += gridDim.x)
+        if (u != region::kWrapCounters / 16) ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}});
+    }
+    ptx::storeRelaxed4(region + region::kWrapCounters, 0);
   }
 
+  /// Leaves the epoch to the next launch. The CTA barrier keeps a fast thread from moving a word that a slow one, of
+  /// the same warp even, has yet to read.
+  __device__ void finish() {
+    ptx::ctaSync();
+    if (threadIdx.x != 0) return;
+    begin();
+    if (epoch == 0xffffffffu) wrap(), epoch = 0;
+    char *region = team.peer[0];
+    if (blockIdx.x == 0) ptx::storeRelaxed8(region + region::kLastLaunch, gridDim.x | u64(epoch) << 32);
+    else ptx::storeRelaxed4(region + region::kEpochs + blockIdx.x * 4, epoch);
+  }
 };
 
-/// The three ways a kernel goes over its packets. The host picks one at each launch, from counts and alignment; the
-/// thread that handles a packet, and the order, are the same in all three for the same grid.
+/// The ways a kernel goes over its packets, fewer than 2^32. The host picks one at each launch, from counts and
+/// alignment; the thread that handles a packet, and the order, are the same in all for the same grid.
 ///
-/// At most one packet for each thread, all packets whole and aligned, 32-bit numbers.
+/// At most one packet for each thread, all packets whole and aligned.
 struct OnePacket {
   static constexpr bool kWhole = true;
+  using Number = u32;
   template <class Body>
-  __device__ static void forEach(u64 packets, Body body) {
+  __device__ static void forEach(u32 packets, Body body) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < u32(packets)) body(i);
-  }
-};
-
-/// Any number of packets, all whole and aligned.
-struct WholePackets {
-  static constexpr bool kWhole = true;
-  template <class Body>
-  __device__ static void forEach(u64 packets, Body body) {
-    const u64 step = u64(gridDim.x) * blockDim.x;
-#pragma unroll 1
-    for (u64 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += step) body(i);
+    if (i < packets) body(i);
   }
 };
 
 /// Any number of packets; the last one of a vector may be short, vectors may start at any element and differ in length.
 struct AnyPackets {
   static constexpr bool kWhole = false;
+  using Number = u32;
   template <class Body>
-  __device__ static void forEach(u64 packets, Body body) {
-    WholePackets::forEach(packets, body);
+  __device__ static void forEach(u32 packets, Body body) {
+#pragma unroll 1
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
   }
+};
+
+/// Any number of packets, all whole and aligned.
+struct WholePackets : AnyPackets {
+  static constexpr bool kWhole = true;
 };
 
 } // namespace coll

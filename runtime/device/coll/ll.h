@@ -9,73 +9,80 @@
 
 namespace coll::ll {
 
-constexpr int kLineBytes = 16;
-constexpr int kPayloadBytes = 8;
+constexpr u32 kLineBytes = 16;
 
 template <class T>
-using Packet = coll::Packet<T, kPayloadBytes>;
+using Packet = coll::Packet<T, 8>;
 
-/// Writes one line; `to` may be any rank's memory. Relaxed: ordered with nothing but its own arrival.
-template <class P>
-__device__ inline void put(char *to, const P &data, u32 epoch) {
-  const u64 flag = u64(epoch) << 32;
-  ptx::storeRelaxed16(to, Words2{{data.word[0] | flag, data.word[1] | flag}});
+/// Zero for a line of this epoch.
+__device__ inline u32 lateness(const Words2 &line, u32 epoch) {
+  return (u32(line.w[0] >> 32) ^ epoch) | (u32(line.w[1] >> 32) ^ epoch);
 }
 
 /// A mailbox of kSlots slots of kLines lines, in kCopies copies of which epoch e uses number e mod kCopies, at
 /// kOffset in every rank's region. kNumber is its number in the manifest.
-template <class T, int N, int kNumber, u64 kOffset, int kSlots, u64 kLines, int kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
 struct Mailbox {
   using P = Packet<T>;
+  static constexpr u64 kSlotBytes = kLines * kLineBytes;
 
-  /// Byte offset in a region of line `i` of slot `slot` in the copy of `epoch`.
-  __device__ static u64 at(u32 epoch, u32 slot, u64 i) {
-    return kOffset + ((u64(kCopies > 1 ? epoch % kCopies : 0) * kSlots + slot) * kLines + i) * kLineBytes;
+  /// Byte offset in a region of line `i` of slot `slot` in the copy of `epoch`. In 32 bits where the region allows it.
+  __device__ static auto at(u32 epoch, u32 slot, u32 i) {
+    if constexpr (kOffset + kCopies * kSlots * kSlotBytes <= 0xffffffffu) {
+      const u32 copy = kCopies > 1 ? epoch % kCopies * u32(kSlots * kSlotBytes) : 0;
+      return u32(kOffset) + copy + slot * u32(kSlotBytes) + i * kLineBytes;
+    } else {
+      const u64 copy = kCopies > 1 ? epoch % kCopies * (kSlots * kSlotBytes) : 0;
+      return kOffset + copy + slot * kSlotBytes + u64(i) * kLineBytes;
+    }
   }
 
-  /// Pushes packet `i` into `slot` of the rank `hop` places after this one.
-  __device__ static void send(Launch<N> &launch, int hop, u32 slot, u64 i, const P &data) {
-    const u32 epoch = launch.epoch();
-    put(launch.team.peer[hop] + at(epoch, slot, i), data, epoch);
+  /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Relaxed: ordered with nothing but its own
+  /// arrival.
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
+    launch.begin();
+    const u32 epoch = launch.epoch;
+    ptx::storeRelaxed16(launch.team.peer[hop] + at(epoch, slot, i),
+                        Words2{{detail::pair(data.word[0], epoch), detail::pair(data.word[1], epoch)}});
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
-  /// `part`. Slots for which `wanted(slot)` is false are skipped and their part left alone.
-  template <int kCount, class Wanted>
-  __device__ static void receive(Launch<N> &launch, u32 first, u64 i, P *part, Wanted wanted) {
-    const u32 epoch = launch.epoch();
+  /// `part`. Slots for which `wanted` is false are read but not waited for: their part has no meaning.
+  template <u32 kCount, class Wanted>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 i, P (&part)[kCount], Wanted wanted) {
+    launch.begin();
+    const u32 epoch = launch.epoch;
     const char *lines = launch.team.peer[0] + at(epoch, first, i);
-    Words2 line[kCount];
+    Words2 seen[kCount];
+    u32 since = 0;
     for (;;) {
-      int late = -1;
+      u32 late = 0;
 #pragma unroll
-      for (int s = 0; s < kCount; ++s)
-        if (wanted(first + s)) line[s] = ptx::loadRelaxed16(lines + s * kLines * kLineBytes);
+      for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kSlotBytes);
 #pragma unroll
-      for (int s = 0; s < kCount; ++s)
-        if (wanted(first + s) && !full(line[s], epoch)) late = s;
-      if (late < 0) break;
-      if (gaveUp(launch, line, late, first, epoch)) return;
-      ptx::spinHint(lines + late * kLines * kLineBytes);
+      for (u32 s = 0; s < kCount; ++s)
+        if (wanted(first + s)) late |= lateness(seen[s], epoch);
+      if (late == 0) break;
+      const bool due = launch.watch.due();
+      if (!due && !ptx::kParks) continue;
+      const u32 slot = firstLate(lines, first, kCount, epoch, wanted);
+      if (slot == kNone) continue;
+      const char *line = lines + (slot - first) * kSlotBytes;
+      if (due && launch.gaveUp(since, kNumber, slot, epoch, u32(ptx::loadRelaxed16(line).w[0] >> 32))) break;
+      ptx::spinHint(line);
     }
-    launch.watch.arrived();
 #pragma unroll
-    for (int s = 0; s < kCount; ++s)
-      if (wanted(first + s)) part[s].word[0] = u32(line[s].w[0]), part[s].word[1] = u32(line[s].w[1]);
+    for (u32 s = 0; s < kCount; ++s) part[s].word[0] = u32(seen[s].w[0]), part[s].word[1] = u32(seen[s].w[1]);
   }
 
 private:
-  __device__ static bool full(const Words2 &line, u32 epoch) {
-    return u32(line.w[0] >> 32) == epoch && u32(line.w[1] >> 32) == epoch;
-  }
-
-  template <int kCount>
-  __device__ static bool gaveUp(Launch<N> &launch, const Words2 (&line)[kCount], int late, u32 first, u32 epoch) {
-    u32 seen = 0;
-#pragma unroll
-    for (int s = 0; s < kCount; ++s)
-      if (s == late) seen = u32(line[s].w[0] >> 32);
-    return launch.watch.gaveUp(launch.team.me, kNumber, first + late, epoch, seen);
+  /// After a failed look, rarely: the first slot that is late at a second look, kNone if all have arrived meanwhile.
+  template <class Wanted>
+  __device__ static u32 firstLate(const char *lines, u32 first, u32 count, u32 epoch, Wanted wanted) {
+#pragma unroll 1
+    for (u32 s = 0; s < count; ++s)
+      if (wanted(first + s) && lateness(ptx::loadRelaxed16(lines + s * kSlotBytes), epoch) != 0) return first + s;
+    return kNone;
   }
 };
 

@@ -5,101 +5,123 @@
 
 namespace coll {
 
-/// `kBytes` bytes of elements of T in words of 4, element i in the bytes from i * sizeof(T) up.
-template <class T, int kBytes>
+/// `kBytes` bytes, 8 or 16, of elements of T in words of 4, element i in the bytes from i * sizeof(T) up.
+template <class T, int kBytesOfAll>
 struct Packet {
-  static constexpr int kElements = kBytes / int(sizeof(T));
-  static constexpr int kWords = kBytes / 4;
+  static constexpr u32 kBytes = kBytesOfAll, kElements = kBytes / sizeof(T), kWords = kBytes / 4;
   u32 word[kWords];
 
   /// How many packets `elements` take, the last one perhaps short.
-  __device__ static u64 count(u64 elements) { return (elements + kElements - 1) / kElements; }
+  __device__ static u32 count(u64 elements) { return u32((elements + kElements - 1) / kElements); }
 };
 
-/// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;
-/// otherwise `from` is aligned to T alone and elements past the end read as zero bits.
-template <class Shape, class P, class T>
-__device__ inline P load(const T *from, u64 i, u64 length);
-
-/// Writes packet `i` of the vector of `length` elements at `to`; elements past the end are not touched.
-template <class Shape, class P, class T>
-__device__ inline void store(T *to, u64 i, u64 length, const P &packet);
-
-/// Whether packet `i` has any element of a vector of `length`: always so with Shape::kWhole, whose vectors are all of
-/// the loop's length.
-template <class Shape, class P>
-__device__ inline bool reaches(u64 i, u64 length) {
-  return Shape::kWhole || i * P::kElements < length;
+/// `a` or `b`, word by word, so that both stay in registers.
+template <class P>
+__device__ inline P select(bool first, const P &a, const P &b) {
+  P p;
+#pragma unroll
+  for (u32 w = 0; w < P::kWords; ++w) p.word[w] = first ? a.word[w] : b.word[w];
+  return p;
 }
 
 namespace detail {
 
-template <int kBytes>
-__device__ inline void loadBytes(const void *from, u32 *word) {
-  if constexpr (kBytes == 16) {
-    const Words2 v = ptx::load16(from);
-    word[0] = u32(v.w[0]), word[1] = u32(v.w[0] >> 32), word[2] = u32(v.w[1]), word[3] = u32(v.w[1] >> 32);
-  } else {
-    static_assert(kBytes == 8);
-    const u64 v = ptx::load8(from);
-    word[0] = u32(v), word[1] = u32(v >> 32);
-  }
+__device__ inline u64 pair(u32 low, u32 high) { return low | u64(high) << 32; }
+
+/// A packet as the two words of 8 bytes that memory takes; the second of a packet of 8 bytes is not used.
+template <class P>
+__device__ inline Words2 toWords(const P &p) {
+  if constexpr (P::kWords == 2) return {{pair(p.word[0], p.word[1]), 0}};
+  else return {{pair(p.word[0], p.word[1]), pair(p.word[2], p.word[3])}};
+}
+template <class P>
+__device__ inline P fromWords(const Words2 &v) {
+  if constexpr (P::kWords == 2) return {{u32(v.w[0]), u32(v.w[0] >> 32)}};
+  else return {{u32(v.w[0]), u32(v.w[0] >> 32), u32(v.w[1]), u32(v.w[1] >> 32)}};
 }
 
-template <int kBytes>
-__device__ inline void storeBytes(void *to, const u32 *word) {
-  if constexpr (kBytes == 16) {
-    ptx::store16(to, Words2{{word[0] | u64(word[1]) << 32, word[2] | u64(word[3]) << 32}});
-  } else {
-    static_assert(kBytes == 8);
-    ptx::store8(to, word[0] | u64(word[1]) << 32);
-  }
+template <class P>
+__device__ inline P loadWhole(const char *from) {
+  if constexpr (P::kBytes == 8) return fromWords<P>(Words2{{ptx::load8(from), 0}});
+  else return fromWords<P>(ptx::load16(from));
+}
+template <class P>
+__device__ inline void storeWhole(char *to, const P &p) {
+  const Words2 v = toWords(p);
+  if constexpr (P::kBytes == 8) ptx::store8(to, v.w[0]);
+  else ptx::store16(to, v);
 }
 
 /// One element as the low bits of a word.
-template <int kSize>
+template <u32 kSize>
 __device__ inline u32 loadElement(const char *from) {
   if constexpr (kSize == 4) return ptx::load4(from);
   else if constexpr (kSize == 2) return ptx::load2(from);
   else return ptx::load1(from);
 }
-template <int kSize>
+template <u32 kSize>
 __device__ inline void storeElement(char *to, u32 bits) {
   if constexpr (kSize == 4) ptx::store4(to, bits);
   else if constexpr (kSize == 2) ptx::store2(to, u16(bits));
   else ptx::store1(to, u8(bits));
 }
 
-} // namespace detail
-
-template <class Shape, class P, class T>
-__device__ inline P load(const T *from, u64 i, u64 length) {
-  constexpr int kSize = int(sizeof(T)), kBytes = P::kElements * kSize;
-  const char *at = reinterpret_cast<const char *>(from) + i * kBytes;
-  P packet = {};
-  if (Shape::kWhole || ((i + 1) * P::kElements <= length && u64(at) % kBytes == 0)) {
-    detail::loadBytes<kBytes>(at, packet.word);
-  } else if constexpr (!Shape::kWhole) {
-#pragma unroll
-    for (int e = 0; e < P::kElements; ++e)
-      if (i * P::kElements + e < length)
-        packet.word[e * kSize / 4] |= detail::loadElement<kSize>(at + e * kSize) << (e * kSize % 4 * 8);
+/// The first `elements` elements of 8 bytes at an address aligned to the element alone, the others zero.
+template <u32 kSize>
+__device__ __noinline__ u64 loadPart(const char *from, u32 elements) {
+  u64 v = 0;
+#pragma unroll 1
+  for (u32 e = elements; e != 0; --e) v = v << (8 * kSize) | loadElement<kSize>(from + (e - 1) * kSize);
+  return v;
+}
+template <u32 kSize>
+__device__ __noinline__ void storePart(char *to, u32 elements, u64 v) {
+#pragma unroll 1
+  for (u32 e = 0; e != elements; ++e) {
+    storeElement<kSize>(to + e * kSize, u32(v));
+    v >>= 8 * kSize;
   }
-  return packet;
 }
 
+/// How many elements from `begin` on, at most `most`, a vector of `length` has.
+__device__ inline u32 elementsFrom(u64 begin, u64 length, u32 most) {
+  return begin >= length ? 0 : length - begin < most ? u32(length - begin) : most;
+}
+
+} // namespace detail
+
+/// Whether packet `i` has any element of a vector of `length`: always so with Shape::kWhole, whose vectors are all of
+/// the loop's length.
+template <class Shape, class P>
+__device__ inline bool reaches(u32 i, u64 length) {
+  return Shape::kWhole || u64(i) * P::kElements < length;
+}
+
+/// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;
+/// otherwise `from` is aligned to T alone and elements past the end read as zero bits.
 template <class Shape, class P, class T>
-__device__ inline void store(T *to, u64 i, u64 length, const P &packet) {
-  constexpr int kSize = int(sizeof(T)), kBytes = P::kElements * kSize;
-  char *at = reinterpret_cast<char *>(to) + i * kBytes;
-  if (Shape::kWhole || ((i + 1) * P::kElements <= length && u64(at) % kBytes == 0)) {
-    detail::storeBytes<kBytes>(at, packet.word);
-  } else if constexpr (!Shape::kWhole) {
-#pragma unroll
-    for (int e = 0; e < P::kElements; ++e)
-      if (i * P::kElements + e < length)
-        detail::storeElement<kSize>(at + e * kSize, packet.word[e * kSize / 4] >> (e * kSize % 4 * 8));
-  }
+__device__ inline P load(const T *from, u32 i, u64 length) {
+  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
+  const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
+  const u64 begin = u64(i) * P::kElements;
+  if (Shape::kWhole || (begin + P::kElements <= length && u64(from) % P::kBytes == 0)) return detail::loadWhole<P>(at);
+  Words2 v = {{detail::loadPart<kSize>(at, detail::elementsFrom(begin, length, kHalf)), 0}};
+  if constexpr (P::kBytes == 16)
+    v.w[1] = detail::loadPart<kSize>(at + 8, detail::elementsFrom(begin + kHalf, length, kHalf));
+  return detail::fromWords<P>(v);
+}
+
+/// Writes packet `i` of the vector of `length` elements at `to`; elements past the end are not touched.
+template <class Shape, class P, class T>
+__device__ inline void store(T *to, u32 i, u64 length, const P &packet) {
+  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
+  char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
+  const u64 begin = u64(i) * P::kElements;
+  if (Shape::kWhole || (begin + P::kElements <= length && u64(to) % P::kBytes == 0)) return detail::storeWhole(at, packet);
+  const Words2 v = detail::toWords(packet);
+  detail::storePart<kSize>(at, detail::elementsFrom(begin, length, kHalf), v.w[0]);
+  if constexpr (P::kBytes == 16)
+    detail::storePart<kSize>(at + 8, detail::elementsFrom(begin + kHalf, length, kHalf), v.w[1]);
 }
 
 } // namespace coll

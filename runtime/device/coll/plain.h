@@ -5,32 +5,36 @@
 
 namespace coll::plain {
 
-constexpr int kPayloadBytes = 16;
-
 template <class T>
-using Packet = coll::Packet<T, kPayloadBytes>;
+using Packet = coll::Packet<T, 16>;
 
 /// As ll::Mailbox, with packets of 16 bytes and no flags. A slot holds kLines packets.
-template <class T, int N, int kNumber, u64 kOffset, int kSlots, u64 kLines, int kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
 struct Mailbox {
   using P = Packet<T>;
+  static constexpr u64 kSlotBytes = kLines * P::kBytes;
 
-  __device__ static u64 at(u32 epoch, u32 slot, u64 i) {
-    return kOffset + ((u64(kCopies > 1 ? epoch % kCopies : 0) * kSlots + slot) * kLines + i) * kPayloadBytes;
+  /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
+  __device__ static u64 at(u32 epoch, u32 slot, u32 i) {
+    const u64 copy = kCopies > 1 ? epoch % kCopies * (kSlots * kSlotBytes) : 0;
+    return kOffset + copy + slot * kSlotBytes + u64(i) * P::kBytes;
   }
 
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Weak: seen there after a barrier.
-  __device__ static void send(Launch<N> &launch, int hop, u32 slot, u64 i, const P &data) {
-    detail::storeBytes<kPayloadBytes>(launch.team.peer[hop] + at(launch.epoch(), slot, i), data.word);
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
+    launch.begin();
+    detail::storeWhole(launch.team.peer[hop] + at(launch.epoch, slot, i), data);
   }
 
-  /// Reads packet `i` of the slots first .. first + kCount - 1. To be called after the barrier that follows the sends.
-  template <int kCount, class Wanted>
-  __device__ static void receive(Launch<N> &launch, u32 first, u64 i, P *part, Wanted wanted) {
-    const char *packets = launch.team.peer[0] + at(launch.epoch(), first, i);
+  /// Reads packet `i` of the slots first .. first + kCount - 1 that are wanted, weakly. To be called after the barrier
+  /// that follows the sends.
+  template <u32 kCount, class Wanted>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 i, P (&part)[kCount], Wanted wanted) {
+    launch.begin();
+    const char *packets = launch.team.peer[0] + at(launch.epoch, first, i);
 #pragma unroll
-    for (int s = 0; s < kCount; ++s)
-      if (wanted(first + s)) detail::loadBytes<kPayloadBytes>(packets + s * kLines * kPayloadBytes, part[s].word);
+    for (u32 s = 0; s < kCount; ++s)
+      if (wanted(first + s)) part[s] = detail::loadWhole<P>(packets + s * kSlotBytes);
   }
 };
 

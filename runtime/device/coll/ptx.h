@@ -67,6 +67,16 @@ __device__ inline void storeRelaxed16(void *address, Words2 v) {
   asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(address), "l"(v.w[0]), "l"(v.w[1]) : "memory");
 }
 
+/// The same for 8 bytes, one scalar: arrives whole.
+__device__ inline u64 loadRelaxed8(const void *address) {
+  u64 v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(address) : "memory");
+  return v;
+}
+__device__ inline void storeRelaxed8(void *address, u64 v) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(v) : "memory");
+}
+
 /// 4-byte accesses at system scope. An acquiring load that sees a releasing store also sees all that came before the
 /// store: by its thread, and by threads that met it at ctaSync (causality is transitive).
 __device__ inline u32 loadRelaxed4(const void *address) {
@@ -93,8 +103,11 @@ __device__ inline void addRelease4(void *address, u32 v) {
 /// Orders every earlier access of this thread before every later one, for all GPUs.
 __device__ inline void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
-/// Barrier of the CTA. All threads of the CTA call it.
-__device__ inline void ctaSync() { asm volatile("bar.sync 0;" ::: "memory"); }
+/// Barrier of the CTA. All threads of the CTA call it. A CTA of one warp has no need of the hardware's barrier.
+__device__ inline void ctaSync() {
+  if (blockDim.x > 32) asm volatile("bar.sync 0;" ::: "memory");
+  else asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+}
 
 /// Returns when the kernels before this one in the stream are complete and their writes visible. Without dependent
 /// launch, and below sm_90, that holds at the start of the kernel.
@@ -121,6 +134,9 @@ __device__ inline u64 nanoseconds() {
 /// something is stored there.
 __device__ inline void spinHint(const void *) {}
 
+/// Whether spinHint does anything, and so needs the address of what is late.
+constexpr bool kParks = false;
+
 __device__ inline float bitsToFloat(u32 bits) { return __int_as_float(int(bits)); }
 __device__ inline u32 floatToBits(float v) { return u32(__float_as_int(v)); }
 
@@ -137,12 +153,19 @@ __device__ inline u16 floatToHalf(float v) {
 }
 __device__ inline u16 floatToBfloat(float v) {
   u16 bits;
-#if __CUDA_ARCH__ >= 900
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(v));
-#else
-  const u32 f = floatToBits(v);
-  bits = v != v ? u16(0x7fff) : u16((f + 0x7fff + ((f >> 16) & 1)) >> 16);
-#endif
+  return bits;
+}
+
+/// Two conversions at once, the first in the low half.
+__device__ inline u32 floatsToHalves(float low, float high) {
+  u32 bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+__device__ inline u32 floatsToBfloats(float low, float high) {
+  u32 bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
 

@@ -5,36 +5,43 @@
 
 namespace coll {
 
-/// How elements of T are accumulated: `Wide` is the type of the accumulator, `widen` takes element bits to it and
-/// `narrow` rounds back, to nearest even. Narrow floats accumulate in f32.
+/// How elements of T are accumulated: `widen` takes the kPerWord elements of a word to the accumulator's type `Wide`,
+/// `narrow` rounds them back, to nearest even. Narrow floats accumulate in f32.
 template <class T>
 struct Arithmetic;
 
 template <>
 struct Arithmetic<float> {
   using Wide = float;
-  __device__ static float widen(u32 bits) { return ptx::bitsToFloat(bits); }
-  __device__ static u32 narrow(float v) { return ptx::floatToBits(v); }
+  static constexpr u32 kPerWord = 1;
+  __device__ static void widen(u32 word, float *v) { v[0] = ptx::bitsToFloat(word); }
+  __device__ static u32 narrow(const float *v) { return ptx::floatToBits(v[0]); }
 };
 template <>
 struct Arithmetic<F16> {
   using Wide = float;
-  __device__ static float widen(u32 bits) { return ptx::halfToFloat(u16(bits)); }
-  __device__ static u32 narrow(float v) { return ptx::floatToHalf(v); }
+  static constexpr u32 kPerWord = 2;
+  __device__ static void widen(u32 word, float *v) {
+    v[0] = ptx::halfToFloat(u16(word)), v[1] = ptx::halfToFloat(u16(word >> 16));
+  }
+  __device__ static u32 narrow(const float *v) { return ptx::floatsToHalves(v[0], v[1]); }
 };
 template <>
 struct Arithmetic<BF16> {
   using Wide = float;
-  __device__ static float widen(u32 bits) { return ptx::bitsToFloat(bits << 16); }
-  __device__ static u32 narrow(float v) { return ptx::floatToBfloat(v); }
+  static constexpr u32 kPerWord = 2;
+  __device__ static void widen(u32 word, float *v) {
+    v[0] = ptx::bitsToFloat(word << 16), v[1] = ptx::bitsToFloat(word & 0xffff0000u);
+  }
+  __device__ static u32 narrow(const float *v) { return ptx::floatsToBfloats(v[0], v[1]); }
 };
 template <>
 struct Arithmetic<int> {
   using Wide = u32; // integers wrap
-  __device__ static u32 widen(u32 bits) { return bits; }
-  __device__ static u32 narrow(u32 v) { return v; }
+  static constexpr u32 kPerWord = 1;
+  __device__ static void widen(u32 word, u32 *v) { v[0] = word; }
+  __device__ static u32 narrow(const u32 *v) { return v[0]; }
 };
-
 /// The operators. min and max give NaN if either side is one, and order -0 below +0.
 struct Sum {
   __device__ static float apply(float a, float b) { return ptx::add(a, b); }
@@ -64,43 +71,40 @@ struct Max {
 /// Elements of a packet in the accumulator's type.
 template <class T, class P>
 struct Accumulator {
-  typename Arithmetic<T>::Wide value[P::kElements];
+  using A = Arithmetic<T>;
+  static constexpr u32 kPer = A::kPerWord;
+  typename A::Wide value[P::kElements];
 
-  __device__ static u32 bits(const P &p, int e) {
-    constexpr int kBits = int(sizeof(T)) * 8;
-    const u32 word = p.word[e * kBits / 32];
-    if constexpr (kBits == 32) return word;
-    else return word >> (e * kBits % 32) & ((1u << kBits) - 1);
-  }
-
-  __device__ static Accumulator of(const P &p) {
-    Accumulator a;
+  __device__ void start(const P &p) {
 #pragma unroll
-    for (int e = 0; e < P::kElements; ++e) a.value[e] = Arithmetic<T>::widen(bits(p, e));
-    return a;
+    for (u32 w = 0; w < P::kWords; ++w) A::widen(p.word[w], value + w * kPer);
   }
 
   template <class Op>
   __device__ void take(const P &p) {
 #pragma unroll
-    for (int e = 0; e < P::kElements; ++e) value[e] = Op::apply(value[e], Arithmetic<T>::widen(bits(p, e)));
+    for (u32 w = 0; w < P::kWords; ++w) {
+      typename A::Wide v[kPer];
+      A::widen(p.word[w], v);
+#pragma unroll
+      for (u32 e = 0; e < kPer; ++e) value[w * kPer + e] = Op::apply(value[w * kPer + e], v[e]);
+    }
   }
 
   __device__ P rounded() const {
-    constexpr int kBits = int(sizeof(T)) * 8;
-    P p = {};
+    P p;
 #pragma unroll
-    for (int e = 0; e < P::kElements; ++e) p.word[e * kBits / 32] |= Arithmetic<T>::narrow(value[e]) << (e * kBits % 32);
+    for (u32 w = 0; w < P::kWords; ++w) p.word[w] = A::narrow(value + w * kPer);
     return p;
   }
 };
 
-/// part[0] op part[1] op … from rank 0 up, accumulated wide and rounded once.
-template <class Op, class T, int N, class P>
-__device__ inline P reduce(const P (&part)[N]) {
-  auto acc = Accumulator<T, P>::of(part[0]);
-#pragma unroll
-  for (int r = 1; r < N; ++r) acc.template take<Op>(part[r]);
+/// a op b, rounded once.
+template <class Op, class T, class P>
+__device__ inline P combine(const P &a, const P &b) {
+  Accumulator<T, P> acc;
+  acc.start(a);
+  acc.template take<Op>(b);
   return acc.rounded();
 }
 

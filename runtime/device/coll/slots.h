@@ -1,4 +1,4 @@
-// Reading all slots of a mailbox that has one slot for each rank: the loads of a batch are in flight together.
+// Reading the slots of a mailbox that has one for each rank: the loads of a batch are in flight together.
 #pragma once
 
 #include "coll/reduce.h"
@@ -6,68 +6,78 @@
 namespace coll {
 
 /// Slots waited for at a time: enough to overlap, few enough to stay in registers.
-constexpr int kSlotsInFlight = 8;
+constexpr u32 kSlotsInFlight = 8;
 
 namespace detail {
 
-template <int kFirst, class Box, int N, class Wanted, class Use>
-__device__ inline void batches(Launch<N> &launch, u64 i, Wanted wanted, Use use) {
-  if constexpr (kFirst < N) {
-    constexpr int kCount = N - kFirst < kSlotsInFlight ? N - kFirst : kSlotsInFlight;
-    typename Box::P part[kCount] = {};
-    Box::template receive<kCount>(launch, kFirst, i, part, wanted);
+template <class Box, int N, class Reaches, class Use>
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, Reaches reaches,
+                                Use use) {
+  constexpr u32 kCount = N < kSlotsInFlight ? N : kSlotsInFlight;
+  const auto wanted = [&](u32 r) { return r != skip && reaches(r); };
+#pragma unroll 1
+  for (u32 first = 0; first < N; first += kCount) {
+    // The last batch reaches back so that it is full too; what it reads again is not used again.
+    const u32 from = N % kCount == 0 || first + kCount <= N ? first : N - kCount;
+    typename Box::P part[kCount];
+    Box::template receive<kCount>(launch, from, i, part, wanted);
 #pragma unroll
-    for (int s = 0; s < kCount; ++s) use(u32(kFirst + s), part[s]);
-    batches<kFirst + kSlotsInFlight, Box>(launch, i, wanted, use);
+    for (u32 s = 0; s < kCount; ++s) {
+      const u32 r = from + s;
+      if (r >= first && reaches(r)) use(r, select(r == skip, own, part[s]));
+    }
   }
+}
+
+template <class Op, class T, class Box, int N>
+__device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own) {
+  using P = typename Box::P;
+  Accumulator<T, P> acc;
+  eachSlot<Box>(
+      launch, i, skip, own, [](u32) { return true; },
+      [&](u32 r, const P &part) { r == 0 ? acc.start(part) : acc.template take<Op>(part); });
+  return acc.rounded();
 }
 
 } // namespace detail
 
-/// Calls use(r, packet i of slot r) for every rank r from 0 up for which reaches(r); slot `me` is not read: it is `own`.
+/// Calls use(r, packet i of slot r) for every rank r from 0 up for which reaches(r). Slot `me` is not waited for: it is
+/// `own`.
 template <class Box, int N, class Reaches, class Use>
-__device__ inline void eachSlot(Launch<N> &launch, u64 i, const typename Box::P &own, Reaches reaches, Use use) {
-  const u32 me = launch.me();
-  detail::batches<0, Box>(
-      launch, i, [&](u32 r) { return r != me && reaches(r); },
-      [&](u32 r, typename Box::P &part) {
-        if (r == me) part = own;
-        if (reaches(r)) use(r, part);
-      });
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, const typename Box::P &own, Reaches reaches, Use use) {
+  detail::eachSlot<Box>(launch, i, launch.me(), own, reaches, use);
 }
 
 /// The same where this rank's contribution comes through its own slot.
 template <class Box, int N, class Reaches, class Use>
-__device__ inline void eachSlot(Launch<N> &launch, u64 i, Reaches reaches, Use use) {
-  detail::batches<0, Box>(launch, i, reaches, [&](u32 r, typename Box::P &part) {
-    if (reaches(r)) use(r, part);
-  });
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, Reaches reaches, Use use) {
+  detail::eachSlot<Box>(launch, i, kNone, {}, reaches, use);
+}
+
+/// Packet `i` of slot `slot` alone.
+template <class Box, int N>
+__device__ inline typename Box::P readSlot(Launch<N> &launch, u32 slot, u32 i) {
+  typename Box::P part[1];
+  Box::template receive<1>(launch, slot, i, part, [](u32) { return true; });
+  return part[0];
 }
 
 /// Packet `i` of the slots of all ranks, reduced from rank 0 up, accumulated wide and rounded once. Slot `me` is `own`.
 template <class Op, class T, class Box, int N>
-__device__ inline typename Box::P reduceSlots(Launch<N> &launch, u64 i, const typename Box::P &own) {
-  Accumulator<T, typename Box::P> acc;
-  eachSlot<Box>(
-      launch, i, own, [](u32) { return true; },
-      [&](u32 r, const typename Box::P &part) {
-        if (r == 0) acc = acc.of(part);
-        else acc.template take<Op>(part);
-      });
-  return acc.rounded();
+__device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, const typename Box::P &own) {
+  if constexpr (N == 2) { // one line to look at
+    const bool low = launch.me() == 0;
+    const typename Box::P other = readSlot<Box>(launch, low ? 1 : 0, i);
+    return combine<Op, T>(select(low, own, other), select(low, other, own));
+  } else {
+    return detail::reduceSlots<Op, T, Box>(launch, i, launch.me(), own);
+  }
 }
 
 /// The same where this rank's contribution comes through its own slot.
 template <class Op, class T, class Box, int N>
-__device__ inline typename Box::P reduceSlots(Launch<N> &launch, u64 i) {
-  Accumulator<T, typename Box::P> acc;
-  eachSlot<Box>(
-      launch, i, [](u32) { return true; },
-      [&](u32 r, const typename Box::P &part) {
-        if (r == 0) acc = acc.of(part);
-        else acc.template take<Op>(part);
-      });
-  return acc.rounded();
+__device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i) {
+  return detail::reduceSlots<Op, T, Box>(launch, i, kNone, {});
 }
 
 } // namespace coll

@@ -1,25 +1,31 @@
 // split(x, N): a vector in N pieces of whole 16-byte units, the trailing ones perhaps short or empty.
 #pragma once
 
-#include "coll/types.h"
+#include "coll/launch.h"
 
 namespace coll {
 
-template <class T, int N>
-struct Split {
+/// The pieces of a vector of elements of T. With Shape::kWhole all are full, and `begin` and `size` cost nothing.
+template <class Shape, class T, int N>
+struct Pieces {
   u64 length; ///< elements of the whole
   u64 piece;  ///< elements of a full piece
 
-  __device__ explicit Split(u64 elements) : length(elements) {
+  __device__ explicit Pieces(u64 elements) : length(elements) {
     constexpr u64 kUnit = 16 / sizeof(T);
-    piece = ((elements + N - 1) / N + kUnit - 1) / kUnit * kUnit;
+    if constexpr (Shape::kWhole) piece = u32(elements) / N;
+    else piece = ((elements + N - 1) / N + kUnit - 1) / kUnit * kUnit;
   }
 
-  __device__ u64 begin(u32 r) const { return r * piece < length ? r * piece : length; }
+  __device__ u64 begin(u32 r) const { return Shape::kWhole || r * piece < length ? r * piece : length; }
   __device__ u64 size(u32 r) const {
+    if constexpr (Shape::kWhole) return piece;
     const u64 rest = length - begin(r);
     return rest < piece ? rest : piece;
   }
 };
+
+template <class T, int N>
+using Split = Pieces<AnyPackets, T, N>;
 
 } // namespace coll

@@ -11,6 +11,9 @@ using u64 = unsigned long long;
 /// The most CTAs a launch may have; a scratch region holds one epoch word for each.
 constexpr u32 kMaxCtas = 256;
 
+/// No rank, no slot.
+constexpr u32 kNone = 0xffffffffu;
+
 /// Element types whose arithmetic C++ does not have. They are bits; `Arithmetic<T>` in reduce.h gives them meaning.
 struct F16 { u16 bits; };
 struct BF16 { u16 bits; };

@@ -68,6 +68,9 @@ inline void store16(void *address, Words2 v) { emulated::store(address, v, Order
 inline Words2 loadRelaxed16(const void *address) { return emulated::load<Words2>(address, Order::Relaxed, 2); }
 inline void storeRelaxed16(void *address, Words2 v) { emulated::store(address, v, Order::Relaxed, 2); }
 
+inline u64 loadRelaxed8(const void *address) { return emulated::load<u64>(address, Order::Relaxed); }
+inline void storeRelaxed8(void *address, u64 v) { emulated::store(address, v, Order::Relaxed); }
+
 inline u32 loadRelaxed4(const void *address) { return emulated::load<u32>(address, Order::Relaxed); }
 inline u32 loadAcquire4(const void *address) { return emulated::load<u32>(address, Order::Acquire); }
 inline void storeRelaxed4(void *address, u32 v) { emulated::store(address, v, Order::Relaxed); }
@@ -84,6 +87,7 @@ inline void launchDependents() {}
 
 inline u64 nanoseconds() { return emulated::table->nanoseconds(); }
 inline void spinHint(const void *address) { emulated::table->spinHint(address); }
+constexpr bool kParks = true;
 
 inline float bitsToFloat(u32 bits) { return __builtin_bit_cast(float, bits); }
 inline u32 floatToBits(float v) { return __builtin_bit_cast(u32, v); }
@@ -112,6 +116,8 @@ inline u16 floatToBfloat(float v) {
   const u32 bits = floatToBits(v);
   return v != v ? u16(0x7fff) : u16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+inline u32 floatsToHalves(float low, float high) { return floatToHalf(low) | u32(floatToHalf(high)) << 16; }
+inline u32 floatsToBfloats(float low, float high) { return floatToBfloat(low) | u32(floatToBfloat(high)) << 16; }
 
 inline float add(float a, float b) { return emulated::canonical(a + b); }
 inline float multiply(float a, float b) { return emulated::canonical(a * b); }
