@@ -35,10 +35,13 @@ struct Policy {
   std::uint64_t seed = 1;
   Schedule schedule = Schedule::Fair;
   Atomicity atomicity = Atomicity::Element;
-  double commitRate = 0.3;               ///< that a pending store takes effect, rather than that a thread runs
-  double yieldRate = 0.2;                ///< that another thread goes first, at each access
-  double staleRelaxed = 0;               ///< that a relaxed or acquiring load returns the previous value where it may
-  double staleWeak = 0;                  ///< the same for weak loads
+  double commitRate = 0.3; ///< that a pending store takes effect, rather than that a thread runs
+  double yieldRate = 0.2;  ///< that another thread goes first, at each access
+  double staleRelaxed = 0; ///< that a relaxed or acquiring load returns the previous value where it may
+  double staleWeak = 0;    ///< the same for weak loads
+  /// Report two accesses to a scratch region that nothing orders, even if this run made them in the right order. For
+  /// the fair schedule only. Costs time and memory by the square of the number of threads: for some hundreds.
+  bool detectRaces = false;
   std::uint64_t stepLimit = 200'000'000; ///< turns of threads and stores taking effect
 
   /// One quick run in which every access behaves as the program's author imagines.
@@ -82,7 +85,7 @@ struct Result {
     Ok,
     Deadlock,  ///< no thread can run and no store is on its way
     Fault,     ///< an access outside every buffer, misaligned, or around the device headers
-    Race,      ///< two accesses that nothing orders; only from Machine::detectRaces
+    Race,      ///< two accesses that nothing orders; only with Policy::detectRaces
     StepLimit, ///< the policy's limit of steps; a livelock, or a limit too small
     Aborted,   ///< a kernel gave up a wait
   };

@@ -64,6 +64,10 @@ Result Engine::run() {
     }
   }
   active = nullptr;
+  if (races && races->race() && status != Result::Fault) {
+    status = Result::Race;
+    report = describeRace(*races->race()) + report;
+  }
   if (status == Result::Ok) {
     report = describeAbort();
     if (!report.empty()) status = Result::Aborted;
@@ -98,6 +102,8 @@ void Engine::prepare() {
   stacks = &Stacks::ofThisThread(threadCount);
   threads.assign(threadCount + 1, nullptr);
   units.emplace_back();
+  if (policy.detectRaces && fair())
+    races = std::make_unique<RaceDetector>(threadCount, ranks.size(), headerBytes(manifest));
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;
@@ -136,6 +142,7 @@ void Engine::startNext(Rank &rank) {
       Stacks::canary(stack) = Stacks::kCanary;
       thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
       cta.ready.push_back(&thread);
+      if (races) races->launchBegins(thread, rank.current);
     }
     ready.insert(&cta);
   }
@@ -228,6 +235,7 @@ void Engine::threadEnded(Thread &thread) {
              " bytes: " + describeThread(thread) + "\n";
     return;
   }
+  if (races) races->threadEnds(thread);
   ++cta.done;
   --rank.live;
   releaseBarrier(cta);

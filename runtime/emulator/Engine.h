@@ -11,6 +11,7 @@
 #pragma once
 
 #include "emulator/Grid.h"
+#include "emulator/RaceDetector.h"
 
 #include <deque>
 
@@ -48,6 +49,7 @@ private:
 
   // EngineMemory.cpp
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
+  void watchRace(std::uint64_t address, bool isLoad, emulated::Order order);
   unsigned unitBytes(unsigned elementBytes, unsigned bytes) const;
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
@@ -82,6 +84,8 @@ private:
   std::string describeWaits();
   std::string describeFault(std::uint64_t address, unsigned bytes, const char *verb) const;
   std::string describeAbort();
+  std::string describeRace(const RaceDetector::Race &race) const;
+  std::string describeEvent(const RaceDetector::Event &event) const;
 
   Random random;
   Thread *running = nullptr;
@@ -99,6 +103,7 @@ private:
   std::deque<Pending> units; ///< by number; [0] is unused
   std::vector<Pending *> freeUnits;
   Stacks *stacks = nullptr;
+  std::unique_ptr<RaceDetector> races; ///< null if not asked for
   Statistics statistics;
   Result::Status status = Result::Ok;
   std::string report;
@@ -120,6 +125,9 @@ private:
   struct Saved;
   std::unique_ptr<Saved> saved;
 };
+
+/// Bytes of a region before its mailboxes.
+std::uint64_t headerBytes(const Manifest &manifest);
 
 /// The mailboxes' poison, from the manifest.
 std::vector<PoisonRange> poisonOf(const Manifest &manifest);

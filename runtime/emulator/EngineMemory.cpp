@@ -14,6 +14,17 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   return memory.line(*segment, address);
 }
 
+/// Tells the race detector of an access, which `locate` has found good.
+void Engine::watchRace(std::uint64_t address, bool isLoad, Order order) {
+  const Segment &segment = *memory.near(address);
+  if (!segment.region) return;
+  const std::uint64_t location = memory.location(address), inRegion = address - segment.address;
+  if (isLoad)
+    races->load(*running, location, inRegion, order);
+  else
+    races->store(*running, location, inRegion, order);
+}
+
 unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
   return std::min(bytes, std::max(elementBytes, unsigned(policy.atomicity)));
 }
@@ -29,6 +40,7 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   Thread &thread = *running;
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "load");
+  if (races) watchRace(address, true, order);
   auto *to = static_cast<std::uint8_t *>(value);
   unsigned k = count > 1 && !fair() ? random.below(count) : 0;
   for (unsigned i = 0; i < count; ++i, k = (k + 1) % count) {
@@ -93,6 +105,7 @@ void Engine::store(std::uint64_t address, const void *value, unsigned elementByt
   mayYield();
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "store");
+  if (races) watchRace(address, false, order);
   for (unsigned k = 0; k < count; ++k)
     issue(line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, false);
 }
@@ -101,7 +114,9 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   ++statistics.stores;
   if (order == Order::Release) drain();
   mayYield();
-  issue(locate(address, 4, "add"), address % 16, 4, &value, true);
+  Line &line = locate(address, 4, "add");
+  if (races) watchRace(address, false, order);
+  issue(line, address % 16, 4, &value, true);
 }
 
 void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *value, bool add) {
@@ -200,6 +215,7 @@ void Engine::drain() {
 void Engine::fence() {
   drain();
   raiseFloor(*running, running->newestRead);
+  if (races) races->fence(*running);
 }
 
 void Engine::ctaSync() {
@@ -207,6 +223,7 @@ void Engine::ctaSync() {
   Cta &cta = *thread.cta;
   thread.state = Thread::AtBarrier;
   cta.atBarrier.push_back(&thread);
+  if (races) races->arrives(thread);
   releaseBarrier(cta);
   leave();
 }
@@ -215,6 +232,7 @@ void Engine::ctaSync() {
 /// read of a mate's waiting stores, all of them have then.
 void Engine::releaseBarrier(Cta &cta) {
   if (cta.atBarrier.empty() || cta.atBarrier.size() + cta.done < cta.threads.size()) return;
+  if (races) races->ctaBarrier(cta.atBarrier);
   std::uint32_t floor = 0, newestRead = 0;
   for (const Thread *t : cta.atBarrier)
     floor = std::max(floor, t->floor), newestRead = std::max(newestRead, t->newestRead);
@@ -230,6 +248,7 @@ void Engine::releaseBarrier(Cta &cta) {
 void Engine::spinHint(std::uint64_t address) {
   Thread &thread = *running;
   Line &line = locate(address / 4 * 4, 4, "wait");
+  if (races) races->lookedInVain(thread);
   // Whatever took effect after the thread looked may be what it waits for, so it looks again.
   const bool missed = line.newest() > thread.lookedAt;
   thread.lookedAt = UINT32_MAX;

@@ -85,6 +85,7 @@ public:
   }
   /// The same for the same allocations in every run, unlike addresses.
   std::uint64_t location(std::uint64_t address) const { return address - base; }
+  std::uint64_t address(std::uint64_t location) const { return base + location; }
 
   /// The line of a byte that lies inside `segment`.
   Line &line(Segment &segment, std::uint64_t address) {

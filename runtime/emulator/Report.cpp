@@ -33,11 +33,16 @@ std::vector<PoisonRange> coll::emu::poisonOf(const Manifest &manifest) {
   return ranges;
 }
 
+std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
+  return region::headerBytes(manifest.ranks, manifest.barriers);
+}
+
 std::string Engine::describeInRegion(std::uint64_t offset) const {
   const std::uint64_t n = ranks.size();
-  if (offset < region::kWrapCounters) return format("epoch word %llu", wide(offset / 4));
+  if (offset < region::kEpochs) return "word of the last launch's grid";
+  if (offset < region::kWrapCounters) return format("epoch word %llu", wide((offset - region::kEpochs) / 4));
   if (offset < region::kBarrierWords) return format("wrap counter %llu", wide((offset - region::kWrapCounters) / 4));
-  if (offset < region::headerBytes(n, manifest.barriers)) {
+  if (offset < headerBytes(manifest)) {
     const std::uint64_t word = (offset - region::kBarrierWords) / 4;
     return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
                   wide(word / n / kMaxCtas));
@@ -142,4 +147,23 @@ std::string Engine::describeAbort() {
                    what.c_str(), slot, wanted, seen);
   }
   return text;
+}
+
+std::string Engine::describeEvent(const RaceDetector::Event &event) const {
+  std::size_t r = 0;
+  while (r + 1 < ranks.size() && ranks[r + 1].firstThread < event.thread) ++r;
+  const QueuedLaunch &launch = ranks[r].launches[event.launch];
+  const std::size_t thread = event.thread - 1 - ranks[r].firstThread;
+  return format("rank %zu, launch %u (%s), CTA %zu, thread %zu", r, event.launch, launch.entry.c_str(),
+                thread / launch.block, thread % launch.block);
+}
+
+std::string Engine::describeRace(const RaceDetector::Race &race) const {
+  const char *story = race.kind == RaceDetector::Race::OverwritesRead ? "overwrites what the first may have yet to read"
+                      : race.kind == RaceDetector::Race::OverwritesStore ? "stores too"
+                                                                         : "reads what may not have arrived";
+  std::string text = "race on " + describe(memory.address(race.location)) + ": nothing orders\n";
+  const bool readFirst = race.kind == RaceDetector::Race::OverwritesRead;
+  text += "  " + describeEvent(race.first) + (readFirst ? ", which reads it,\n" : ", which stores it,\n");
+  return text + "  before " + describeEvent(race.second) + ", which " + story + "\n";
 }

@@ -43,9 +43,17 @@ TEST(EmulatorEpoch, BarrierHoldsAfterALongTime) {
   expectGood(job("oneshot_barrier.cu", "barrier", 0x80000010), 40);
 }
 
-// Control: a wrap that leaves lines of epoch 1 in place would be seen, so start just after one without clearing.
-TEST(EmulatorEpoch, ThreadsWithoutPacketsDoNotMoveTheEpoch) {
+TEST(EmulatorEpoch, WrapWithoutClearingIsFound) {
+  AllReduce plain = job("oneshot_ll.cu", "ll", 0xfffffffc);
+  plain.defects = {"NO_WRAP"};
+  EXPECT_GT(countBad(plain, 8), 4);
+}
+
+// A thread without a packet is through at once; it must not move the epoch that its CTA mates have yet to read.
+TEST(EmulatorEpoch, ThreadsWithoutPacketsWait) {
   AllReduce few = job("oneshot_ll.cu", "ll", 0);
-  few.steps.assign(4, {5, 1, 32, "allreduce_any"});
+  few.steps.assign(4, {5, 1, 32});
   expectGood(few, 40);
+  few.defects = {"EARLY_EPOCH"};
+  EXPECT_GT(countBad(few, 20), 4);
 }

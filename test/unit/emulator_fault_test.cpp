@@ -29,7 +29,7 @@ void expectReport(int defect, Result::Status status, const std::string &text) {
 } // namespace
 
 TEST(EmulatorFault, RawAccessToARegion) {
-  expectReport(0, Result::Fault, "raw access, which no primitive of the device headers makes: rank 2's epoch word 16");
+  expectReport(0, Result::Fault, "raw access, which no primitive of the device headers makes: rank 2's epoch word 15");
 }
 TEST(EmulatorFault, RawAccessToAnArgument) {
   expectReport(1, Result::Fault, "`y` of rank 1 at byte 0");

@@ -29,9 +29,9 @@ __device__ inline void raiseFlags(coll::Launch<N> &launch) {
   if (hop >= N) return;
   char *flag = launch.team.peer[hop] + flagOf(launch.me());
 #ifdef FLAG_RELAXED
-  coll::ptx::storeRelaxed4(flag, launch.epoch());
+  coll::ptx::storeRelaxed4(flag, launch.epoch);
 #else
-  coll::ptx::storeRelease4(flag, launch.epoch());
+  coll::ptx::storeRelease4(flag, launch.epoch);
 #endif
 }
 
@@ -39,15 +39,16 @@ __device__ inline void awaitFlags(coll::Launch<N> &launch) {
   if (threadIdx.x >= N) return;
   const char *flag = launch.team.peer[0] + flagOf(threadIdx.x);
 #ifdef WAIT_RELAXED
-  while (coll::ptx::loadRelaxed4(flag) < launch.epoch()) coll::ptx::spinHint(flag);
+  while (coll::ptx::loadRelaxed4(flag) < launch.epoch) coll::ptx::spinHint(flag);
 #else
-  while (coll::ptx::loadAcquire4(flag) < launch.epoch()) coll::ptx::spinHint(flag);
+  while (coll::ptx::loadAcquire4(flag) < launch.epoch) coll::ptx::spinHint(flag);
 #endif
 }
 
 template <class Shape>
 __device__ void oneshot(const Args &a) {
   coll::Launch<N> launch(a.team);
+  launch.begin();
 #ifdef FLAG_FIRST
   raiseFlags(launch);
 #endif

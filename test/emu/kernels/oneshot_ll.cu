@@ -1,5 +1,6 @@
 // One-shot all-reduce, sync ll. With COPIES 1 it is wrong: a fast rank overwrites lines that a slow one has yet to read.
-// TORN_LINES sends a line as four separate words, as st.v4.b32 may.
+// TORN_LINES sends a line as four separate words, as st.v4.b32 may. EARLY_EPOCH moves the epoch on before all threads of
+// the CTA have read it, and NO_WRAP past its largest value without the clearing that this takes.
 #include "coll/device.h"
 
 namespace {
@@ -21,7 +22,8 @@ using Packet = Box::P;
 
 __device__ inline void send(coll::Launch<N> &launch, int hop, coll::u64 i, const Packet &x) {
 #ifdef TORN_LINES
-  const coll::u32 epoch = launch.epoch();
+  launch.begin();
+  const coll::u32 epoch = launch.epoch;
   char *line = launch.team.peer[hop] + Box::at(epoch, launch.me(), i);
   coll::ptx::storeRelaxed4(line, x.word[0]);
   coll::ptx::storeRelaxed4(line + 4, epoch);
@@ -29,6 +31,22 @@ __device__ inline void send(coll::Launch<N> &launch, int hop, coll::u64 i, const
   coll::ptx::storeRelaxed4(line + 12, epoch);
 #else
   Box::send(launch, hop, launch.me(), i, x);
+#endif
+}
+
+__device__ inline void finish(coll::Launch<N> &launch) {
+#if defined(EARLY_EPOCH) || defined(NO_WRAP)
+#ifdef NO_WRAP
+  coll::ptx::ctaSync();
+#endif
+  if (threadIdx.x != 0) return;
+  launch.begin();
+  char *region = launch.team.peer[0];
+  const coll::u64 last = gridDim.x | coll::u64(launch.epoch) << 32;
+  if (blockIdx.x == 0) coll::ptx::storeRelaxed8(region + coll::region::kLastLaunch, last);
+  else coll::ptx::storeRelaxed4(region + coll::region::kEpochs + blockIdx.x * 4, launch.epoch);
+#else
+  launch.finish();
 #endif
 }
 
@@ -42,7 +60,7 @@ __device__ void oneshot(const Args &a) {
     const auto y = coll::reduceSlots<Op, T, Box>(launch, i, x);
     coll::store<Shape>(a.y, i, a.M, y);
   });
-  launch.finish();
+  finish(launch);
 }
 
 } // namespace

@@ -1,0 +1,119 @@
+// Vector clocks of threads, places and ranks.
+#include "emulator/RaceDetector.h"
+
+#include <algorithm>
+
+using namespace coll::emu;
+using coll::emulated::Order;
+
+RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount, std::uint64_t flagBytes)
+    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), flagBytes(flagBytes) {}
+
+void RaceDetector::join(Clock &into, const Clock &other) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
+
+void RaceDetector::report(Race::Kind kind, Event first, Event second, std::uint64_t location) {
+  if (!found) found = Race{kind, first, second, location};
+}
+
+/// The end of a launch is a release and the start of the next an acquire, whatever the threads.
+void RaceDetector::launchBegins(const Thread &thread, int launch) {
+  PerThread &t = of(thread);
+  t.known = t.causal = t.fenced = ranks[thread.cta->rank];
+  t.observed.assign(t.known.size(), 0);
+  t.knownCopy = t.fencedCopy = nullptr;
+  t.unsettled.clear();
+  t.launch = std::uint32_t(launch);
+}
+
+void RaceDetector::threadEnds(const Thread &thread) {
+  settle(thread);
+  join(ranks[thread.cta->rank], of(thread).known);
+}
+
+void RaceDetector::load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
+  const bool flag = inRegion < flagBytes;
+  of(thread).unsettled.push_back({location / (flag ? 4 : 16) * (flag ? 4 : 16), flag, order});
+}
+
+/// Makes the loads since the last event count: they were not a look in vain.
+void RaceDetector::settle(const Thread &thread) {
+  PerThread &t = of(thread);
+  if (t.unsettled.empty()) return;
+  const Event reader = {thread.number, t.launch, t.known[thread.number] + 1};
+  for (const Load &load : t.unsettled) {
+    Place &place = places[load.key];
+    const Event &writer = place.writer;
+    if (load.order == Order::Acquire && place.released) {
+      join(t.known, *place.released);
+      join(t.causal, *place.released);
+    }
+    if (load.order != Order::Weak) {
+      // A relaxed load that finds nothing new is a slot that the kernel has no interest in and reads only because
+      // that is cheaper than a branch; what it finds has no meaning.
+      if (!writer.thread || t.known[writer.thread] >= writer.clock) continue;
+      join(t.known, *place.known);
+      t.known[writer.thread] = writer.clock;
+      join(t.observed, *place.released);
+    }
+    if (load.flag) continue;
+    if (load.order == Order::Weak && writer.thread && writer.thread != thread.number &&
+        t.causal[writer.thread] < writer.clock)
+      report(Race::ReadsEarly, writer, reader, load.key);
+    place.readers.push_back(reader);
+  }
+  t.known[thread.number] = reader.clock;
+  t.knownCopy = nullptr;
+  t.unsettled.clear();
+}
+
+void RaceDetector::store(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
+  settle(thread);
+  PerThread &t = of(thread);
+  const bool flag = inRegion < flagBytes;
+  Place &place = places[location / (flag ? 4 : 16) * (flag ? 4 : 16)];
+  const Event writer = {thread.number, t.launch, t.known[thread.number] + 1};
+  if (!flag) {
+    for (const Event &reader : place.readers)
+      if (reader.thread != thread.number && t.known[reader.thread] < reader.clock)
+        report(Race::OverwritesRead, reader, writer, location);
+    if (place.writer.thread && place.writer.thread != thread.number &&
+        t.known[place.writer.thread] < place.writer.clock)
+      report(Race::OverwritesStore, place.writer, writer, location);
+    place.readers.clear();
+  }
+  if (!t.knownCopy) t.knownCopy = std::make_shared<const Clock>(t.known);
+  if (!t.fencedCopy) t.fencedCopy = std::make_shared<const Clock>(t.fenced);
+  t.known[thread.number] = writer.clock;
+  if (order == Order::Release) {
+    // Includes the thread's own stores, which the shared copy may be behind on; and, for a counter, what those who
+    // added to it before have released.
+    auto released = std::make_shared<Clock>(t.known);
+    if (place.released) join(*released, *place.released);
+    place.released = std::move(released);
+  } else {
+    place.released = t.fencedCopy;
+  }
+  place.known = t.knownCopy;
+  place.writer = writer;
+}
+
+void RaceDetector::fence(const Thread &thread) {
+  settle(thread);
+  PerThread &t = of(thread);
+  join(t.causal, t.observed);
+  t.fenced = t.known;
+  t.fencedCopy = nullptr;
+}
+
+void RaceDetector::ctaBarrier(const std::vector<Thread *> &mates) {
+  Clock known = of(*mates[0]).known, causal = of(*mates[0]).causal;
+  for (const Thread *mate : mates) join(known, of(*mate).known), join(causal, of(*mate).causal);
+  for (const Thread *mate : mates) causal[mate->number] = of(*mate).known[mate->number];
+  for (const Thread *mate : mates) {
+    PerThread &t = of(*mate);
+    t.known = known, t.causal = causal;
+    t.knownCopy = nullptr;
+  }
+}

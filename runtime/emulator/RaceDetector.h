@@ -1,0 +1,87 @@
+// Happens-before on a fair run: reports two accesses to a scratch region that no order forbids to swap, although this
+// run did not swap them. One run decides for all schedules as long as waits name one writer and one epoch.
+//
+// Two strengths of order are kept apart:
+//  - dependency: program order, and a store to the relaxed load that has waited for it. Enough for one rank to
+//  overwrite
+//    what another has read, as a store is not made before the loads that it depends on.
+//  - causality: what PTX promises for weak accesses. Needs a release or fence, the acquire or fence that sees it, CTA
+//    barriers and the ends of launches.
+#pragma once
+
+#include "emulator/Grid.h"
+
+#include <optional>
+#include <unordered_map>
+
+namespace coll::emu {
+
+class RaceDetector {
+public:
+  /// `flagBytes`: size of the region's header, whose words only ever grow, so that overwriting one is no race.
+  RaceDetector(std::size_t threadCount, std::size_t rankCount, std::uint64_t flagBytes);
+
+  // Called as they happen, in the order of the run. `location` is Memory::location of the access, `inRegion` its
+  // offset in the region.
+  void launchBegins(const Thread &thread, int launch);
+  void threadEnds(const Thread &thread);
+  void load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, emulated::Order order);
+  void store(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, emulated::Order order);
+  void fence(const Thread &thread);
+  void arrives(const Thread &thread) { settle(thread); } ///< at a CTA barrier
+  void ctaBarrier(const std::vector<Thread *> &threads); ///< all have arrived
+  /// The loads since the last other event were a look in vain.
+  void lookedInVain(const Thread &thread) { of(thread).unsettled.clear(); }
+
+  /// An event of some thread, and what the second of two racing events does to the first.
+  struct Event {
+    std::uint32_t thread = 0; ///< number; 0: none
+    std::uint32_t launch = 0;
+    std::uint32_t clock = 0;
+  };
+  struct Race {
+    enum Kind { OverwritesRead, OverwritesStore, ReadsEarly } kind;
+    Event first, second;
+    std::uint64_t location;
+  };
+  /// The first race found.
+  const std::optional<Race> &race() const { return found; }
+
+private:
+  using Clock = std::vector<std::uint32_t>; ///< by thread number
+
+  struct Load {
+    std::uint64_t key;
+    bool flag;
+    emulated::Order order;
+  };
+  struct PerThread {
+    Clock known;    ///< by dependency
+    Clock causal;   ///< by causality
+    Clock fenced;   ///< `known` at the last fence
+    Clock observed; ///< released to this thread through relaxed loads; a fence makes it causal
+    std::shared_ptr<const Clock> knownCopy, fencedCopy; ///< for the stores until the next change
+    std::vector<Load> unsettled;
+    std::uint32_t launch = 0;
+  };
+  /// 16 bytes of a mailbox or a word of the header.
+  struct Place {
+    Event writer;
+    std::shared_ptr<const Clock> known;    ///< the writer's when it stored
+    std::shared_ptr<const Clock> released; ///< what an acquire of this store gains
+    std::vector<Event> readers;
+  };
+
+  PerThread &of(const Thread &thread) { return threads[thread.number]; }
+  static void join(Clock &into, const Clock &other);
+  void settle(const Thread &thread);
+  void report(Race::Kind kind, Event first, Event second, std::uint64_t location);
+
+  std::vector<PerThread> threads;
+  std::vector<Clock> ranks; ///< at the end of the launches so far
+  std::unordered_map<std::uint64_t, Place> places;
+  std::uint64_t flagBytes;
+  std::optional<Race> found;
+};
+
+} // namespace coll::emu
