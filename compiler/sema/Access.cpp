@@ -128,7 +128,7 @@ Type readMailbox(Context &context, const Mailbox &mailbox, const Expr *slot, Spa
   }
   if (context.typeOnly) return mailbox.type;
   MailboxUse &use = context.mailboxes[&mailbox];
-  use.reads.push_back({where, slot, context.loops, context.guards > 0});
+  use.reads.push_back({where, slot, context.loops, !context.guards.empty()});
   return use.message.value_or(mailbox.type);
 }
 
@@ -157,26 +157,61 @@ Type checkSubscript(Context &context, Index &index, Expr &expr) {
   return type;
 }
 
-void checkInRange(Context &context, const Expr &index, const Extent &extent, std::string_view of,
-                  const Mailbox *mailbox) {
+namespace {
+
+enum class Reached { Never, Maybe, Surely };
+
+/// Whether the current place is reached for N ranks.
+Reached reached(const Context &context, const Ranges &ranges, int ranks) {
+  if (ranges.empty()) return Reached::Never;
+  Reached out = Reached::Surely;
+  for (const Guard &guard : context.guards) {
+    auto value = holds(*guard.condition, ranks);
+    if (value && *value != guard.value) return Reached::Never;
+    if (!value) out = Reached::Maybe;
+  }
+  return out;
+}
+
+struct PastEnd {
+  int ranks;
+  std::int64_t value, size;
+};
+
+/// An index that is outside for some N; behind a condition that depends on a launch, one that is outside for every N.
+std::optional<PastEnd> findPastEnd(const Context &context, const Expr &index, const Extent &extent) {
+  std::optional<PastEnd> first;
+  bool always = true;
   for (int ranks : context.ranks) {
     Ranges ranges(ranks, context.loops);
-    if (ranges.empty()) continue;
+    Reached how = reached(context, ranges, ranks);
     auto value = ranges.of(index);
     auto size = valueOf(extent, ranks);
-    if (!value || !size) continue;
-    bool surely = value->lo >= *size || value->hi < 0;
-    bool sometimes = value->exact && context.guards == 0 && (value->hi >= *size || value->lo < 0);
-    if (!surely && !sometimes) continue;
-    bool past = value->hi >= *size;
-    auto report = context.error(
-        DiagnosticKind::OutOfRange, index.span,
-        "index `" + print(index) + "` of `" + std::string(of) + "` is " + (past ? "past the end" : "negative") +
-            ": it is " + std::to_string(past ? value->hi : value->lo) + " where N = " + std::to_string(ranks) +
-            ", and the last is " + std::to_string(*size - 1));
-    if (mailbox) report.note(mailbox->name.span, "`" + std::string(of) + "` has " + extent.str() + " slots");
-    return;
+    if (how == Reached::Never || !value || !size) continue;
+    bool outside = value->lo >= *size || value->hi < 0;
+    bool partly = value->exact && how == Reached::Surely && (value->hi >= *size || value->lo < 0);
+    if (!outside && !partly) {
+      always = false;
+      continue;
+    }
+    if (!first) first = PastEnd{ranks, value->hi >= *size ? value->hi : value->lo, *size};
+    if (how == Reached::Surely) return first;
   }
+  return always ? first : std::nullopt;
+}
+
+} // namespace
+
+void checkInRange(Context &context, const Expr &index, const Extent &extent, std::string_view of,
+                  const Mailbox *mailbox) {
+  auto found = findPastEnd(context, index, extent);
+  if (!found) return;
+  auto report = context.error(DiagnosticKind::OutOfRange, index.span,
+                              "index `" + print(index) + "` of `" + std::string(of) + "` is " +
+                                  (found->value < 0 ? "negative" : "past the end") + ": it is " +
+                                  std::to_string(found->value) + " where N = " + std::to_string(found->ranks) +
+                                  ", and the last is " + std::to_string(found->size - 1));
+  if (mailbox) report.note(mailbox->name.span, "`" + std::string(of) + "` has " + extent.str() + " slots");
 }
 
 // ---- Extents and types ----

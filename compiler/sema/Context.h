@@ -29,6 +29,12 @@ struct MailboxUse {
   std::optional<ast::Type> message; ///< of the first send
 };
 
+/// A branch of an `if`: taken where the condition has this value.
+struct Guard {
+  const ast::Expr *condition;
+  bool value;
+};
+
 struct WindowUse {
   const ast::Window *window = nullptr;
   std::optional<ast::Span> firstAccess, lastAccess; ///< of a peer's buffer
@@ -52,7 +58,7 @@ struct Context {
   std::vector<DType> dtypes; ///< what the type parameter may be here
   std::vector<int> ranks;    ///< the values of N to look at
   std::vector<Loop> loops;   ///< around the current place
-  int guards = 0;            ///< `if`s around it
+  std::vector<Guard> guards; ///< `if`s around it
   int blocks = 0;            ///< blocks around it, the algorithm's own included
   std::map<const ast::Mailbox *, MailboxUse> mailboxes;
   std::map<const ast::Param *, WindowUse> windows;

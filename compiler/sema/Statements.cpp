@@ -102,10 +102,11 @@ void checkIf(Context &context, If &stmt) {
     context.error(DiagnosticKind::TypeMismatch, stmt.condition->span,
                   "the condition of an `if` is " + describe(condition));
   checkNoData(context, *stmt.condition);
-  ++context.guards;
+  context.guards.push_back({stmt.condition.get(), true});
   checkBlock(context, stmt.then);
+  context.guards.back().value = false;
   checkBlock(context, stmt.otherwise);
-  --context.guards;
+  context.guards.pop_back();
 }
 
 void checkViews(Context &context, ViewStmt &stmt) {

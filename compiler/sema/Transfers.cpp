@@ -167,7 +167,7 @@ void checkMailboxTarget(Context &context, Send &send, const Mailbox &mailbox, st
   checkArrow(context, send, mailbox, where);
   checkMessage(context, send, mailbox);
   context.mailboxes[&mailbox].sends.push_back(
-      {where, indices.empty() ? nullptr : indices[0]->index.get(), context.loops, context.guards > 0});
+      {where, indices.empty() ? nullptr : indices[0]->index.get(), context.loops, !context.guards.empty()});
 }
 
 void checkWindowTarget(Context &context, Send &send, const Param &param, Type type, std::vector<Index *> &indices,
