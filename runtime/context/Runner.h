@@ -31,7 +31,7 @@ struct RunRequest {
 };
 
 struct RankReport {
-  std::uint64_t checked = 0; ///< elements
+  std::uint64_t checked = 0; ///< elements of outputs
   std::uint64_t wrong = 0;
   std::string firstWrong; ///< "launch 17, `y`[203] of 4096: is 1.5, should be 2.5"; empty if none
 };

@@ -5,7 +5,7 @@ coll_unit_test(runner_test SOURCES ../gpu/LaunchTest.cpp ../gpu/RunnerTest.cpp L
 coll_unit_test(gpu_test SOURCES ../gpu/GpuTest.cpp LIBS coll_runtime)
 foreach(test jit_test runner_test gpu_test)
   target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/runtime ${CMAKE_CURRENT_SOURCE_DIR}/jit)
-  target_compile_definitions(${test} PRIVATE COLL_TEST_KERNELS="${CMAKE_CURRENT_SOURCE_DIR}/jit/kernels")
+  target_compile_definitions(${test} PRIVATE COLL_TEST_KERNELS="${CMAKE_CURRENT_SOURCE_DIR}/jit/Inputs")
 endforeach()
 target_include_directories(runner_test PRIVATE ${PROJECT_SOURCE_DIR}/runtime/device)
 if(COLL_CUDA_INCLUDE) # to compare with the vendors' headers what Coll declares itself
