@@ -44,17 +44,16 @@ struct Launch {
     begun = true; // said on both ways, so that the compiler drops the test from the second call on
   }
 
-  /// Asked when a wait of this thread is due for a check: whether it must be given up. See Watch::gaveUp.
-  __device__ bool gaveUp(u32 &since, u32 mailbox, u32 slot, u32 want, u32 seen) {
-    return watch.gaveUp(team.status, team.timeout, since, me(), mailbox, slot, want, seen);
-  }
-
   /// Waits until a word of this rank's region has reached `want`. Acquires. A plain comparison: the wrap clears such
   /// words, and one that no launch has used for 2^31 launches must not look as if it were ahead.
   __device__ void awaitAtLeast(const char *word, u32 want, u32 what, u32 from) {
     u32 seen, since = 0;
     while ((seen = ptx::loadAcquire4(word)) < want) {
-      if (watch.due() && gaveUp(since, what, from, want, seen)) return;
+      if (watch.due()) {
+        if (aborted(team.status)) return;
+        if (ranOut(team.timeout, since)) return report(team.status, me(), what, from, want, seen);
+        watch.goOn();
+      }
       ptx::spinHint(word);
     }
   }

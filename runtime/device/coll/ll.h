@@ -19,6 +19,26 @@ __device__ inline u32 lateness(const Words2 &line, u32 epoch) {
   return (u32(line.w[0] >> 32) ^ epoch) | (u32(line.w[1] >> 32) ^ epoch);
 }
 
+/// The first s of the set bits of `wanted` whose line, at lines + s * stride, is late; kNone if all have arrived.
+__device__ inline u32 firstLate(const char *lines, u64 stride, u32 wanted, u32 epoch) {
+#pragma unroll 1
+  for (u32 s = 0; wanted >> s != 0; ++s)
+    if ((wanted >> s & 1) && lateness(ptx::loadRelaxed16(lines + s * stride), epoch) != 0) return s;
+  return kNone;
+}
+
+/// The rare part of a wait: see Watch. Returns `since` for the next check, or 0 when the wait must be given up. Out of
+/// line, so that what runs while all is well lies close together.
+__device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first,
+                                             u32 wanted, u32 epoch, const char *lines, u64 stride) {
+  if (aborted(status)) return 0;
+  if (!ranOut(timeout, since)) return since;
+  const u32 s = firstLate(lines, stride, wanted, epoch);
+  if (s == kNone) return since;
+  report(status, me, mailbox, first + s, epoch, u32(ptx::loadRelaxed16(lines + s * stride).w[0] >> 32));
+  return 0;
+}
+
 /// A mailbox of kSlots slots of kLines lines, in kCopies copies of which epoch e uses number e mod kCopies, at
 /// kOffset in every rank's region. kNumber is its number in the manifest.
 template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
@@ -47,9 +67,10 @@ struct Mailbox {
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
-  /// `part`. Slots for which `wanted` is false are read but not waited for: their part has no meaning.
-  template <u32 kCount, class Wanted>
-  __device__ static void receive(Launch<N> &launch, u32 first, u32 i, P (&part)[kCount], Wanted wanted) {
+  /// `part`. Bit s of `wanted` stands for slot first + s; other slots are read but not waited for: their part has no
+  /// meaning.
+  template <u32 kCount>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
     launch.begin();
     const u32 epoch = launch.epoch;
     const char *lines = launch.team.peer[0] + at(epoch, first, i);
@@ -61,28 +82,18 @@ struct Mailbox {
       for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kSlotBytes);
 #pragma unroll
       for (u32 s = 0; s < kCount; ++s)
-        if (wanted(first + s)) late |= lateness(seen[s], epoch);
+        if (kCount == 1 || (wanted >> s & 1)) late |= lateness(seen[s], epoch);
       if (late == 0) break;
-      const bool due = launch.watch.due();
-      if (!due && !ptx::kParks) continue;
-      const u32 slot = firstLate(lines, first, kCount, epoch, wanted);
-      if (slot == kNone) continue;
-      const char *line = lines + (slot - first) * kSlotBytes;
-      if (due && launch.gaveUp(since, kNumber, slot, epoch, u32(ptx::loadRelaxed16(line).w[0] >> 32))) break;
-      ptx::spinHint(line);
+      if constexpr (ptx::kParks)
+        if (const u32 s = firstLate(lines, kSlotBytes, wanted, epoch); s != kNone) ptx::spinHint(lines + s * kSlotBytes);
+      if (!launch.watch.due()) continue;
+      since = checkWait(launch.team.status, launch.team.timeout, since, launch.me(), kNumber, first, wanted, epoch, lines,
+                        kSlotBytes);
+      if (since == 0) break;
+      launch.watch.goOn();
     }
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) part[s].word[0] = u32(seen[s].w[0]), part[s].word[1] = u32(seen[s].w[1]);
-  }
-
-private:
-  /// After a failed look, rarely: the first slot that is late at a second look, kNone if all have arrived meanwhile.
-  template <class Wanted>
-  __device__ static u32 firstLate(const char *lines, u32 first, u32 count, u32 epoch, Wanted wanted) {
-#pragma unroll 1
-    for (u32 s = 0; s < count; ++s)
-      if (wanted(first + s) && lateness(ptx::loadRelaxed16(lines + s * kSlotBytes), epoch) != 0) return first + s;
-    return kNone;
   }
 };
 

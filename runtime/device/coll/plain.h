@@ -26,15 +26,15 @@ struct Mailbox {
     detail::storeWhole(launch.team.peer[hop] + at(launch.epoch, slot, i), data);
   }
 
-  /// Reads packet `i` of the slots first .. first + kCount - 1 that are wanted, weakly. To be called after the barrier
-  /// that follows the sends.
-  template <u32 kCount, class Wanted>
-  __device__ static void receive(Launch<N> &launch, u32 first, u32 i, P (&part)[kCount], Wanted wanted) {
+  /// Reads packet `i` of the slots first .. first + kCount - 1 whose bit in `wanted` is set, weakly. To be called after
+  /// the barrier that follows the sends.
+  template <u32 kCount>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
     launch.begin();
     const char *packets = launch.team.peer[0] + at(launch.epoch, first, i);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s)
-      if (wanted(first + s)) part[s] = detail::loadWhole<P>(packets + s * kSlotBytes);
+      if (wanted >> s & 1) part[s] = detail::loadWhole<P>(packets + s * kSlotBytes);
   }
 };
 

@@ -14,13 +14,16 @@ template <class Box, int N, class Reaches, class Use>
 __device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, Reaches reaches,
                                 Use use) {
   constexpr u32 kCount = N < kSlotsInFlight ? N : kSlotsInFlight;
-  const auto wanted = [&](u32 r) { return r != skip && reaches(r); };
 #pragma unroll 1
   for (u32 first = 0; first < N; first += kCount) {
     // The last batch reaches back so that it is full too; what it reads again is not used again.
     const u32 from = N % kCount == 0 || first + kCount <= N ? first : N - kCount;
+    u32 wanted = 0;
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) wanted |= u32(reaches(from + s)) << s;
+    if (skip - from < kCount) wanted &= ~(1u << (skip - from));
     typename Box::P part[kCount];
-    Box::template receive<kCount>(launch, from, i, part, wanted);
+    Box::template receive<kCount>(launch, from, wanted, i, part);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
       const u32 r = from + s;
@@ -58,7 +61,7 @@ __device__ inline void eachSlot(Launch<N> &launch, u32 i, Reaches reaches, Use u
 template <class Box, int N>
 __device__ inline typename Box::P readSlot(Launch<N> &launch, u32 slot, u32 i) {
   typename Box::P part[1];
-  Box::template receive<1>(launch, slot, i, part, [](u32) { return true; });
+  Box::template receive<1>(launch, slot, 1, i, part);
   return part[0];
 }
 

@@ -12,24 +12,28 @@ struct Watch {
 
   u32 looks = 0; ///< failed looks since the last check
 
-  /// To be called after a failed look: true once in kLooksPerCheck times, when `gaveUp` is to be asked.
+  /// To be called after a failed look: true once in kLooksPerCheck times, when the abort word and the time are to be
+  /// looked at, and at every look until `goOn`.
   __device__ bool due() { return ++looks >= kLooksPerCheck; }
-
-  /// True when the wait must be given up. `since` is the clock at the first check of this wait, 0 before it, in units
-  /// of 2^20 ns. `slot` is what is waited for, `seen` the epoch found there.
-  __device__ bool gaveUp(Status *status, u64 timeout, u32 &since, u32 me, u32 mailbox, u32 slot, u32 epoch, u32 seen) {
-    const u32 now = u32(ptx::nanoseconds() >> 20);
-    if (since == 0) since = now;
-    if (ptx::loadRelaxed4(&status->abort) == 0) {
-      looks = 0;
-      if (now - since <= u32(timeout >> 20)) return false;
-      const u64 where = (me | mailbox << 16) | u64(slot | blockIdx.x << 16) << 32;
-      ptx::storeRelaxed16(&status->where, Words2{{where, epoch | u64(seen) << 32}});
-      ptx::storeRelease4(&status->abort, 2);
-    }
-    looks = kLooksPerCheck; // the next wait looks at the abort word at once
-    return true;
-  }
+  __device__ void goOn() { looks = 0; }
 };
+
+/// Whether somebody has ended all waits. Relaxed: the host or another thread may set the word at any time.
+__device__ inline bool aborted(const Status *status) { return ptx::loadRelaxed4(&status->abort) != 0; }
+
+/// Whether a wait has lasted too long. `since` is the clock at the first check of the wait, 0 before it, in units of
+/// 2^20 ns and odd, so that it is never 0.
+__device__ inline bool ranOut(u64 timeout, u32 &since) {
+  const u32 now = u32(ptx::nanoseconds() >> 20) | 1;
+  if (since == 0) since = now;
+  return now - since > u32(timeout >> 20);
+}
+
+/// Says whose wait ran out and ends all others. The release makes `where` seen by whoever sees `abort`.
+__device__ inline void report(Status *status, u32 me, u32 mailbox, u32 slot, u32 epoch, u32 seen) {
+  const u64 where = (me | mailbox << 16) | u64(slot | blockIdx.x << 16) << 32;
+  ptx::storeRelaxed16(&status->where, Words2{{where, epoch | u64(seen) << 32}});
+  ptx::storeRelease4(&status->abort, 2);
+}
 
 } // namespace coll
