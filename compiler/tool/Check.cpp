@@ -3,9 +3,11 @@
 #include "tool/Selection.h"
 #include "tool/Source.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/raw_ostream.h"
+
+#include <functional>
 
 using namespace coll;
 using namespace coll::tool;
@@ -20,6 +22,10 @@ struct Verdict {
   Diagnostics diagnostics;
 
   bool proved() const { return result && result->proved; }
+  /// It has something that this version cannot lower, and so cannot check.
+  bool notThereYet() const {
+    return !result && !diagnostics.list.empty() && diagnostics.list.front().kind == "not-lowered";
+  }
 };
 
 } // namespace
@@ -64,33 +70,40 @@ static std::string depthText(const CheckResult &result) {
   return text;
 }
 
-/// Verdicts that say the same, for several numbers of ranks, on one line.
+static const char *word(const Verdict &verdict) {
+  return verdict.proved() ? "proved" : verdict.result ? "refuted" : "not checked";
+}
+
+/// Whether both say the same of a member for different numbers of ranks.
+static bool sameVerdict(const Verdict &one, const Verdict &other) {
+  if (one.member != other.member || one.result.has_value() != other.result.has_value()) return false;
+  if (one.proved() != other.proved()) return false;
+  return !one.proved() || (one.result->depth == other.result->depth && one.result->summary == other.result->summary);
+}
+
+/// Verdicts that say the same share their lines.
 static std::string verdictLines(const std::vector<Verdict> &verdicts) {
+  const std::string indent(13, ' ');
   std::string text;
   for (std::size_t i = 0; i < verdicts.size();) {
     const Verdict &first = verdicts[i];
-    const auto same = [&](const Verdict &other) {
-      return other.member == first.member && other.proved() == first.proved() &&
-             other.result.has_value() == first.result.has_value() &&
-             (!first.proved() ||
-              (other.result->depth == first.result->depth && other.result->summary == first.result->summary));
-    };
     std::string ranks;
     double milliseconds = 0;
-    for (; i < verdicts.size() && same(verdicts[i]); ++i) {
+    for (; i < verdicts.size() && sameVerdict(first, verdicts[i]); ++i) {
       ranks += (ranks.empty() ? "" : ",") + std::to_string(verdicts[i].instance.ranks);
       if (verdicts[i].result) milliseconds += verdicts[i].result->milliseconds;
     }
-    text += llvm::formatv("{0,-12} {1}  n = {2}  {3}  ({4:F1} ms)\n",
-                          first.proved() ? "proved"
-                          : first.result ? "refuted"
-                                         : "not checked",
-                          first.member->name, ranks, describeTypes(*first.member, first.instance), milliseconds)
+    text += llvm::formatv("{0,-12} {1}  n = {2}  {3}", word(first), first.member->name, ranks,
+                          describeTypes(*first.member, first.instance))
                 .str();
-    if (!first.result) continue;
+    if (!first.result) {
+      text += "\n" + indent + (first.diagnostics.list.empty() ? "" : first.diagnostics.list.front().message) + "\n";
+      continue;
+    }
+    text += llvm::formatv("  ({0:F1} ms)\n", milliseconds).str();
     const std::string depth = depthText(*first.result);
-    if (first.proved() && !depth.empty()) text += "             " + depth + "\n";
-    if (!first.result->summary.empty()) text += "             " + first.result->summary + "\n";
+    if (first.proved() && !depth.empty()) text += indent + depth + "\n";
+    if (!first.result->summary.empty()) text += indent + first.result->summary + "\n";
   }
   return text;
 }
@@ -117,9 +130,7 @@ static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
     llvm::json::Object object{{"member", verdict.member->name},
                               {"ranks", verdict.instance.ranks},
                               {"dtype", std::string(keyword(verdict.instance.dtype))},
-                              {"verdict", verdict.proved() ? "proved"
-                                          : verdict.result ? "refuted"
-                                                           : "not checked"},
+                              {"verdict", word(verdict)},
                               {"diagnostics", std::move(diagnostics)}};
     if (!verdict.member->ops.empty()) object["op"] = std::string(keyword(verdict.instance.op));
     if (verdict.result) {
@@ -134,27 +145,30 @@ static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(list))).str();
 }
 
-/// Counterexamples of one member that differ only in the number of ranks are shown once.
-static void printDiagnostics(const std::vector<Verdict> &verdicts) {
-  std::string last;
+/// Of each member what was said for the first number of ranks with errors: the others say it again with more ranks.
+static void printDiagnostics(const std::vector<Verdict> &verdicts, bool leaveOut) {
+  const Member *last = nullptr;
   for (const Verdict &verdict : verdicts) {
-    std::string text = verdict.diagnostics.render();
-    if (text != last) printMessage(text);
-    last = std::move(text);
+    if (verdict.member == last || verdict.diagnostics.list.empty() || (leaveOut && verdict.notThereYet())) continue;
+    printMessage(verdict.diagnostics.render());
+    last = verdict.member;
   }
 }
 
 static Exit check(const Arguments &arguments) {
-  const auto program = loadProgram(arguments.what());
+  const auto program = loadProgram(arguments.what(), /*remarks=*/true);
   const std::vector<Verdict> verdicts = checkAll(*program, arguments);
+  // Who asks for all that there is wants to hear of what has to wait, and not to fail for it.
+  const bool leaveOut = !arguments.has("--algo") && !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
   if (arguments.has("--json")) {
     print(verdictsAsJson(verdicts));
   } else {
-    printDiagnostics(verdicts);
+    printDiagnostics(verdicts, leaveOut);
     print(verdictLines(verdicts));
   }
   Exit worst = Exit::Good;
   for (const Verdict &verdict : verdicts) {
+    if (leaveOut && verdict.notThereYet()) continue;
     if (!verdict.result) return Exit::BadInput;
     if (!verdict.proved()) worst = Exit::Refuted;
   }

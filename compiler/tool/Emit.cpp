@@ -52,7 +52,6 @@ static Exit emit(const Arguments &arguments) {
     return Exit::Good;
   }
   const Member &member = pickMember(*program, arguments);
-  requireLowered(member);
   const Kernel kernel = compileInstance(*program, pickInstance(member, arguments), options);
   if (!options.dumpAfter.empty() && !arguments.has("--stage")) {
     writeResult(file, dumpText(kernel));

@@ -98,8 +98,10 @@ static Exit info(const Arguments &arguments) {
 
 namespace coll::tool {
 extern const Verb infoVerb;
-const Verb infoVerb{
-    "info",        "",   "the libraries, GPUs and compilers that this machine has", {{"--json", "", "as JSON"}},
-    "coll info\n", info,
-};
+const Verb infoVerb{.name = "info",
+                    .operands = "",
+                    .summary = "the libraries, GPUs and compilers that this machine has",
+                    .options = {{"--json", "", "as JSON"}},
+                    .example = "coll info\n",
+                    .run = info};
 } // namespace coll::tool

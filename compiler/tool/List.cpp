@@ -25,16 +25,16 @@ static std::string sizeText(std::uint64_t bytes) {
   return std::to_string(bytes) + units[unit];
 }
 
-static std::string memberLine(const Member &member) {
+static std::string memberLine(const Member &member, bool canEmit) {
+  const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
   return llvm::formatv(
-             "{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name,
-             llvm::formatv("{0}..{1} ranks", member.minRanks, member.maxRanks).str(),
+             "{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name, ranks,
              member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(member.dtypes), " "),
-             member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "), member.lowered ? "" : "; check only")
+             member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "), canEmit ? "" : "; not there yet")
       .str();
 }
 
-static llvm::json::Value toJson(const std::string &source, const Member &member) {
+static llvm::json::Value toJson(const std::string &source, const Member &member, bool canEmit) {
   return llvm::json::Object{{"source", llvm::json::fixUTF8(source)},
                             {"member", member.name},
                             {"collective", member.collective},
@@ -44,7 +44,7 @@ static llvm::json::Value toJson(const std::string &source, const Member &member)
                             {"dtypes", llvm::json::Array(keywords(member.dtypes))},
                             {"ops", llvm::json::Array(keywords(member.ops))},
                             {"maxBytes", static_cast<std::int64_t>(member.maxBytes)},
-                            {"lowered", member.lowered}};
+                            {"emitted", canEmit}};
 }
 
 static Exit list(const Arguments &arguments) {
@@ -55,8 +55,9 @@ static Exit list(const Arguments &arguments) {
   for (const std::string &source : sources) {
     const auto program = loadProgram(source);
     for (const Member &member : program->members()) {
-      text += memberLine(member);
-      array.push_back(toJson(source, member));
+      const bool emitted = canEmit(*program, member);
+      text += memberLine(member, emitted);
+      array.push_back(toJson(source, member, emitted));
     }
   }
   print(arguments.has("--json") ? llvm::formatv("{0:2}\n", llvm::json::Value(std::move(array))).str() : text);
@@ -64,15 +65,15 @@ static Exit list(const Arguments &arguments) {
 }
 
 /// What speaks against a member for this call; empty if it applies.
-static std::string reasonAgainst(const Member &member, int ranks, DType dtype, std::optional<ReduceOp> op,
-                                 std::optional<std::uint64_t> bytes) {
+static std::string reasonAgainst(const Program &program, const Member &member, int ranks, DType dtype,
+                                 std::optional<ReduceOp> op, std::optional<std::uint64_t> bytes) {
   if (ranks < member.minRanks || ranks > member.maxRanks)
-    return llvm::formatv("offered for {0} to {1} ranks", member.minRanks, member.maxRanks).str();
+    return "offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks) + " ranks";
   if (!llvm::is_contained(member.dtypes, dtype)) return "not offered for " + std::string(keyword(dtype));
   if (op && !member.ops.empty() && !llvm::is_contained(member.ops, *op))
     return "not offered for " + std::string(keyword(*op));
   if (bytes && member.maxBytes && *bytes > member.maxBytes) return "made for up to " + sizeText(member.maxBytes);
-  if (!member.lowered) return "cannot be emitted by this version";
+  if (!canEmit(program, member)) return "this version cannot emit it";
   return "";
 }
 
@@ -87,11 +88,10 @@ static Exit explain(const Arguments &arguments) {
   std::optional<std::uint64_t> bytes;
   if (arguments.has("--bytes")) bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
 
-  std::string text = llvm::formatv("{0}, {1} ranks, {2}{3}:\n", arguments.what(), ranks, keyword(dtype).data(),
-                                   bytes ? ", " + sizeText(*bytes) : "")
-                         .str();
+  std::string text = arguments.what() + ", " + std::to_string(ranks) + " ranks, " + std::string(keyword(dtype)) +
+                     (bytes ? ", " + sizeText(*bytes) : "") + ":\n";
   for (const Member *member : members) {
-    const std::string against = reasonAgainst(*member, ranks, dtype, op, bytes);
+    const std::string against = reasonAgainst(*program, *member, ranks, dtype, op, bytes);
     text += llvm::formatv("  {0,-28} {1}\n", member->name, against.empty() ? "applies" : "no: " + against).str();
   }
   print(text + "Which of those that apply is fastest is not modelled yet.\n");

@@ -1,5 +1,7 @@
 #include "tool/Selection.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 using namespace coll;
@@ -52,7 +54,7 @@ static std::vector<std::string> keywords(const std::vector<Value> &values) {
 template <class Value>
 static Value pickOffered(const Member &member, std::string_view option, const std::string &given,
                          const std::vector<Value> &offered, std::optional<Value> parsed, const char *sort) {
-  if (parsed && std::count(offered.begin(), offered.end(), *parsed)) return *parsed;
+  if (parsed && llvm::is_contained(offered, *parsed)) return *parsed;
   const std::vector<std::string> words = keywords(offered);
   if (parsed)
     throw Failure{Exit::BadInput, "`" + member.name + "` is not offered for `" + given + "`",
@@ -63,24 +65,28 @@ static Value pickOffered(const Member &member, std::string_view option, const st
                     join(words)};
 }
 
-DType coll::tool::pickDType(const Member &member, const Arguments &arguments) {
+static DType defaultDType(const Member &member) {
   const auto &offered = member.dtypes;
-  if (arguments.has("--dtype")) {
-    const std::string given = arguments.text("--dtype");
-    return pickOffered(member, "--dtype", given, offered, parseDType(given), "element type");
-  }
-  return offered.empty() || std::count(offered.begin(), offered.end(), DType::F32) ? DType::F32 : offered.front();
+  return offered.empty() || llvm::is_contained(offered, DType::F32) ? DType::F32 : offered.front();
+}
+
+static ReduceOp defaultOp(const Member &member) {
+  const auto &offered = member.ops;
+  return offered.empty() || llvm::is_contained(offered, ReduceOp::Sum) ? ReduceOp::Sum : offered.front();
+}
+
+DType coll::tool::pickDType(const Member &member, const Arguments &arguments) {
+  if (!arguments.has("--dtype")) return defaultDType(member);
+  const std::string given = arguments.text("--dtype");
+  return pickOffered(member, "--dtype", given, member.dtypes, parseDType(given), "element type");
 }
 
 ReduceOp coll::tool::pickOp(const Member &member, const Arguments &arguments) {
-  const auto &offered = member.ops;
-  if (arguments.has("--op")) {
-    const std::string given = arguments.text("--op");
-    if (offered.empty())
-      throw Failure{Exit::BadInput, "`" + member.collective + "` has no reduction operator", "leave out --op"};
-    return pickOffered(member, "--op", given, offered, parseReduceOp(given), "reduction operator");
-  }
-  return offered.empty() || std::count(offered.begin(), offered.end(), ReduceOp::Sum) ? ReduceOp::Sum : offered.front();
+  if (!arguments.has("--op")) return defaultOp(member);
+  const std::string given = arguments.text("--op");
+  if (member.ops.empty())
+    throw Failure{Exit::BadInput, "`" + member.collective + "` has no reduction operator", "leave out --op"};
+  return pickOffered(member, "--op", given, member.ops, parseReduceOp(given), "reduction operator");
 }
 
 int coll::tool::pickRanks(const Member &member, const Arguments &arguments) {
@@ -109,25 +115,30 @@ std::string coll::tool::describe(const Member &member, const Instance &instance)
   return member.name + ", " + std::to_string(instance.ranks) + " ranks, " + describeTypes(member, instance);
 }
 
-void coll::tool::requireLowered(const Member &member) {
-  if (!member.lowered)
-    throw Failure{Exit::BadInput, "`" + member.name + "` cannot be emitted by this version",
-                  "`coll check` works for it"};
+static bool canCompile(const Program &program, const Instance &instance) {
+  CompileOptions options;
+  options.unchecked = true; // what the checker says of it is another matter
+  Diagnostics unused;
+  return program.compile(instance, options, unused).has_value();
+}
+
+bool coll::tool::canEmit(const Program &program, const Member &member) {
+  return canCompile(program, {member.name, member.minRanks, defaultDType(member), defaultOp(member)});
 }
 
 std::vector<const Member *> coll::tool::pickMembersToRun(const Program &program, const Arguments &arguments) {
-  std::vector<const Member *> members = pickMembers(program, arguments);
-  if (members.size() == 1) {
-    requireLowered(*members.front());
-    return members;
+  const std::vector<const Member *> named = pickMembers(program, arguments);
+  if (named.size() == 1) return named;
+  std::vector<const Member *> members;
+  std::optional<Failure> reason;
+  for (const Member *member : named) {
+    try {
+      if (canCompile(program, pickInstance(*member, arguments))) members.push_back(member);
+    } catch (const Failure &failure) { // not offered for this type, operator or number of ranks
+      reason = failure;
+    }
   }
-  const auto ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
-  const auto applies = [&](const Member *member) {
-    return member->lowered && ranks >= member->minRanks && ranks <= member->maxRanks;
-  };
-  std::erase_if(members, [&](const Member *member) { return !applies(member); });
-  if (members.empty())
-    throw Failure{Exit::BadInput, "no member can be run with " + std::to_string(ranks) + " ranks",
-                  "`coll explain " + arguments.what() + "` tells why"};
-  return members;
+  if (!members.empty()) return members;
+  if (reason) throw *reason;
+  return named; // to say of each what stands in its way
 }

@@ -32,11 +32,11 @@ std::string describe(const Member &member, const Instance &instance);
 /// `f32 sum`, or `f32` where the collective has no operator.
 std::string describeTypes(const Member &member, const Instance &instance);
 
-/// The members that `--algo` names, less those that cannot be emitted for this number of ranks if it names several.
-/// Never empty.
+/// The members that `--algo` names, less those that cannot be compiled with these options if it names several. Never
+/// empty.
 std::vector<const Member *> pickMembersToRun(const Program &program, const Arguments &arguments);
 
-/// Throws Failure if the member is one that this compiler can check and not yet emit.
-void requireLowered(const Member &member);
+/// Whether this version can emit the member, for its default type and operator: a mode or a statement may have to wait.
+bool canEmit(const Program &program, const Member &member);
 
 } // namespace coll::tool

@@ -33,11 +33,16 @@ static std::string readFile(const std::string &name) {
                 near.empty() ? "the library has " + join(names) : "did you mean `" + near + "`?"};
 }
 
-std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what) {
+static bool isRemark(const Diagnostic &diagnostic) {
+  return diagnostic.severity == Severity::Remark;
+}
+
+std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what, bool remarks) {
   std::string text, name = what;
   if (std::optional<std::string> library = standardLibraryText(what)) {
     text = std::move(*library);
     name += ".coll";
+    remarks = false;
   } else {
     struct stat status;
     const bool looksLikeFile = what.find_first_of("/.") != std::string::npos || what == "-";
@@ -47,6 +52,7 @@ std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what) {
   }
   Diagnostics diagnostics;
   auto program = Program::parse(std::move(text), name, diagnostics);
+  if (!remarks) std::erase_if(diagnostics.list, isRemark);
   printMessage(diagnostics.render());
   if (!program) throw Failure{Exit::BadInput, ""};
   return program;

@@ -10,7 +10,8 @@
 namespace coll::tool {
 
 /// Reads and parses `what`. Throws Failure where there is no such text or it has errors, which it has printed then.
-std::unique_ptr<Program> loadProgram(const std::string &what);
+/// Remarks about a user's file are printed too if asked for.
+std::unique_ptr<Program> loadProgram(const std::string &what, bool remarks = false);
 
 /// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then:
 /// Refuted if it is the checker that refuses it, BadInput otherwise.

@@ -29,7 +29,7 @@ def instances(coll):
     for member in json.loads(listed.stdout):
         for ranks in RANKS:
             for dtype in DTYPES:
-                if not member["lowered"] or not member["minRanks"] <= ranks <= member["maxRanks"]:
+                if not member["emitted"] or not member["minRanks"] <= ranks <= member["maxRanks"]:
                     continue
                 if dtype not in member["dtypes"]:
                     continue
