@@ -247,12 +247,12 @@ Type checkCall(Context &context, Call &call, Expr &expr) {
   }
   const FunctionInfo *info = functionNamed(call.callee.text);
   if (!info) return unknownFunction(context, call);
-  call.function = info->function;
   if (call.args.size() != info->args)
     return wrong(context, expr.span,
                  "`" + call.callee.text + "` takes " + std::to_string(info->args) +
                      (info->args == 1 ? " argument, not " : " arguments, not ") + std::to_string(call.args.size()),
                  "the form is `" + std::string(info->form) + "`");
+  call.function = info->function;
   return checkFunction(context, call, expr);
 }
 

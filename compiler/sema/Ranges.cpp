@@ -73,6 +73,7 @@ Ranges::Ranges(int ranks, const std::vector<Loop> &loops) : ranks(ranks) {
 }
 
 std::optional<Interval> Ranges::of(const Expr &expr) const {
+  if (expr.type.kind == Type::Kind::Error) return std::nullopt;
   if (auto *literal = std::get_if<IntLit>(&expr.node)) {
     if (literal->value > std::uint64_t(largest)) return std::nullopt;
     auto value = static_cast<std::int64_t>(literal->value);
@@ -147,6 +148,7 @@ Interval Ranges::wrapped(Interval value) const {
 }
 
 std::optional<bool> holds(const Expr &condition, int ranks) {
+  if (condition.type.kind == Type::Kind::Error) return std::nullopt;
   Ranges ranges(ranks, {});
   if (auto *binary = std::get_if<Binary>(&condition.node)) {
     if (binary->op == BinaryOp::And || binary->op == BinaryOp::Or) {
