@@ -9,7 +9,7 @@ import sys
 
 def main(definitions, folder):
     kinds = re.findall(r'^COLL_DIAGNOSTIC\(\w+, "([a-z-]+)"\)', pathlib.Path(definitions).read_text(), re.M)
-    tests = [path for pattern in ("*.coll", "*.test", "*.cpp") for path in pathlib.Path(folder).rglob(pattern)]
+    tests = [path for pattern in ("*.coll", "*.test", "*.cpp", "*.py") for path in pathlib.Path(folder).rglob(pattern)]
     text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in tests)
     missing = [kind for kind in kinds if "[%s]" % kind not in text and '"%s"' % kind not in text]
     for kind in missing:
