@@ -1,6 +1,6 @@
-// One-shot all-reduce by weak stores and one flag for each CTA and source. Defects: FLAG_RELAXED raises the flag without
-// a release, FLAG_FIRST before the data, NO_CTA_SYNC before the CTA mates have stored, WAIT_RELAXED reads it without an
-// acquire.
+// One-shot all-reduce by weak stores and one flag for each CTA and source. Defects: FLAG_RELAXED raises the flag
+// without a release, FLAG_FIRST before the data, NO_CTA_SYNC before the CTA mates have stored, WAIT_RELAXED reads it
+// without an acquire.
 #include "coll/device.h"
 
 namespace {

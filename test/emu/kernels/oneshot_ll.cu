@@ -1,6 +1,6 @@
-// One-shot all-reduce, sync ll. With COPIES 1 it is wrong: a fast rank overwrites lines that a slow one has yet to read.
-// TORN_LINES sends a line as four separate words, as st.v4.b32 may. EARLY_EPOCH moves the epoch on before all threads of
-// the CTA have read it, and NO_WRAP past its largest value without the clearing that this takes.
+// One-shot all-reduce, sync ll. With COPIES 1 it is wrong: a fast rank overwrites lines that a slow one has yet to
+// read. TORN_LINES sends a line as four separate words, as st.v4.b32 may. EARLY_EPOCH moves the epoch on before all
+// threads of the CTA have read it, and NO_WRAP past its largest value without the clearing that this takes.
 #include "coll/device.h"
 
 namespace {
