@@ -11,6 +11,8 @@ using namespace coll::tool;
 
 namespace {
 
+constexpr std::uint64_t kSmallRegions = 1 << 19;
+
 /// Shapes that threads of a GPU would hardly need and interleavings do: a few CTAs, a few warps.
 LaunchShape randomShape(const Manifest &manifest, std::uint64_t random) {
   const unsigned ctas = 1 + random % 3, warps = 1 + random / 4 % 2;
@@ -79,8 +81,9 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
   }
 
   emu::Machine machine(manifest, emu::Policy::adversarial(seed, atomicity));
-  // Now and then across the end of the epoch's 32 bits.
-  if (mix(seed, 3) % 8 == 0) machine.setEpoch(0xffffffffu - request.launches / 2);
+  // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
+  if (mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
+    machine.setEpoch(0xffffffffu - request.launches / 2);
   std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
   std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
   for (int rank = 0; rank < manifest.ranks; ++rank) {
