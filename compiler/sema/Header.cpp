@@ -25,6 +25,12 @@ void checkModes(Context &context, ast::Algorithm &decl) {
     }
     context.scope.declare(generic.name, &generic);
   }
+  constexpr std::size_t mostMembers = 64;
+  std::size_t members = 1;
+  for (const Generic &generic : decl.modes) members = std::min(members * generic.modes.size(), mostMembers + 1);
+  if (members > mostMembers)
+    context.error(DiagnosticKind::WrongArguments, decl.modes.back().span,
+                  "these modes give more than " + std::to_string(mostMembers) + " kernels");
 }
 
 template <typename T>

@@ -63,6 +63,7 @@ const Scope::Entry *Scope::find(std::string_view name) const {
 }
 
 void Scope::reportUnknown(std::string_view name, ast::Span span, std::string_view what) const {
+  if (diagnostics.full()) return; // looking for the name that is meant takes time
   std::vector<std::string> candidates = {"N", "me", "ranks"};
   for (const auto &level : levels)
     for (const auto &entry : level) candidates.push_back(entry.first);

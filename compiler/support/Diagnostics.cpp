@@ -93,6 +93,10 @@ std::string Sources::snippet(SourceRange range) const {
 
 DiagnosticEngine::Report DiagnosticEngine::report(Severity severity, DiagnosticKind kind, SourceRange where,
                                                   std::string message) {
+  if (full()) {
+    errorCount += severity == Severity::Error;
+    return Report(*this, sink.list.size());
+  }
   Sources::Position place = sources.position(where.begin);
   Diagnostic diagnostic;
   diagnostic.severity = severity;
@@ -103,7 +107,8 @@ DiagnosticEngine::Report DiagnosticEngine::report(Severity severity, DiagnosticK
   diagnostic.message = std::move(message);
   diagnostic.snippet = sources.snippet(where);
   sink.list.push_back(std::move(diagnostic));
-  if (severity == Severity::Error) ++errorCount;
+  if (severity == Severity::Error && ++errorCount == maxErrors)
+    sink.list.back().help = "this is error number " + std::to_string(maxErrors) + "; any more are left out";
   return Report(*this, sink.list.size() - 1);
 }
 
@@ -120,6 +125,7 @@ DiagnosticEngine::Report DiagnosticEngine::remark(DiagnosticKind kind, SourceRan
 }
 
 DiagnosticEngine::Report &DiagnosticEngine::Report::note(SourceRange where, std::string message) {
+  if (index >= engine.sink.list.size()) return *this;
   Sources::Position place = engine.sources.position(where.begin);
   Diagnostic diagnostic;
   diagnostic.severity = Severity::Note;
@@ -133,7 +139,8 @@ DiagnosticEngine::Report &DiagnosticEngine::Report::note(SourceRange where, std:
 }
 
 DiagnosticEngine::Report &DiagnosticEngine::Report::help(std::string text) {
-  engine.sink.list[index].help = std::move(text);
+  if (index < engine.sink.list.size() && !text.empty() && !engine.full())
+    engine.sink.list[index].help = std::move(text);
   return *this;
 }
 

@@ -63,7 +63,7 @@ public:
     friend class DiagnosticEngine;
     Report(DiagnosticEngine &engine, std::size_t index) : engine(engine), index(index) {}
     DiagnosticEngine &engine;
-    std::size_t index;
+    std::size_t index; ///< past the end where the report was left out
   };
 
   Report error(DiagnosticKind kind, SourceRange where, std::string message);
@@ -71,8 +71,11 @@ public:
   Report remark(DiagnosticKind kind, SourceRange where, std::string message);
 
   unsigned errors() const { return errorCount; }
+  /// Whether so many errors are reported that nobody reads on; more are counted and left out.
+  bool full() const { return errorCount >= maxErrors; }
 
 private:
+  static constexpr unsigned maxErrors = 100;
   Report report(Severity severity, DiagnosticKind kind, SourceRange where, std::string message);
   const Sources &sources;
   Diagnostics &sink;
