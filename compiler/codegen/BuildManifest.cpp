@@ -50,7 +50,7 @@ Manifest buildManifest(const Program &program) {
     m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
                            std::uint64_t(box.copies), passes::lineBytes(box.sync), passes::payloadBytes(box.sync),
                            box.offset});
-  for (const Shape &shape : kShapes) m.entries.push_back({kernelName(program) + shape.suffix, shape.type});
+  m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
   m.barriers = program.barriers;
   m.packetBytes = passes::packetBytes(program);

@@ -21,14 +21,11 @@ public:
         variables[loop->variable] = names.names.unique(loop->variable);
     });
     out.line("template <class Shape>");
-    out.open("__device__ void " + Twine(names.function) + "(const Args &a) {");
-    out.line("coll::Launch<N> launch(a.team);");
-    if (usesMe()) out.line("const coll::u32 me = launch.me();");
+    out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
+    if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
     if (auto split = splitExtents())
-      out.line("const coll::Split<T, N> pieces(" + product(*split) + "); // split(…, N)");
+      written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
     for (const Stmt &stmt : program.body) outer(stmt);
-    out.blank();
-    out.line("launch.finish();");
     out.close("}");
     out.blank();
   }
@@ -40,6 +37,8 @@ private:
   std::map<ValueId, std::string> valueNames;
   std::map<std::string, std::string> variables; ///< the author's loop variables, renamed where C++ needs it
   unsigned lastLine = 0;                        ///< the source line announced last
+  bool written = false;                         ///< whether the body has a line yet
+  bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
 
   // ---- What the whole body needs ----
 
@@ -77,7 +76,8 @@ private:
         stmt, [&](const KernelBoundary &) {}, // Launch's constructor and finish()
         [&](const PacketLoop &s) { packetLoop(s); },
         [&](const Barrier &s) {
-          out.blank();
+          if (written) out.blank();
+          written = true;
           lastLine = 0;
           announce(s.where);
           out.line("launch.barrier(" + Twine(s.number) + ");");
@@ -91,12 +91,29 @@ private:
 
   void packetLoop(const PacketLoop &loop) {
     const bool split = loop.domain.kind == Length::Kind::Piece;
-    out.blank();
+    if (written) out.blank();
+    written = true;
+    needsEpoch = exchanges(loop);
     out.open("Shape::forEach(Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
-             "), [&](typename Shape::Number i) {");
+             "), [&](coll::u32 i) {");
     lastLine = 0;
     block(loop.body);
     out.close("});");
+  }
+
+  static bool exchanges(const PacketLoop &loop) {
+    bool found = false;
+    walk(loop.body, [&](const Stmt &s) {
+      found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) ||
+               std::holds_alternative<Read>(s.op());
+    });
+    return found;
+  }
+
+  /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
+  void readEpoch() {
+    if (needsEpoch) out.line("launch.begin();");
+    needsEpoch = false;
   }
 
   /// The source line as a comment, where it is not the one announced last.
@@ -122,6 +139,7 @@ private:
       while (end < stmts.size() && guardOf(stmts[end]) == guard) ++end;
       if (!guard.empty()) {
         announce(whereOf(stmts[at]));
+        readEpoch();
         for (std::size_t s = at; s < end; ++s)
           if (ValueId v = resultOf(stmts[s]); v != kNone) declare(v);
         out.open("if (" + guard + ") {");
@@ -161,6 +179,7 @@ private:
 
   void inner(const Stmt &stmt, bool declared) {
     announce(whereOf(stmt));
+    if (!std::holds_alternative<Load>(stmt.op()) && !loadsFirst(stmt)) readEpoch();
     match(
         stmt, [&](const Load &s) { load(s, declared); },
         [&](const Store &s) { out.line("coll::store<Shape>(" + place(s.to) + ", " + nameOf(s.value) + ");"); },
@@ -203,6 +222,7 @@ private:
     for (const Stmt &s : loop.body)
       if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
     const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
+    if (loadsFirst(loop)) return loadThenSend(loop, others);
     for (const Stmt &s : loop.body)
       if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && isKept(send->own)) {
         if (others) valueNames[send->own] = nameOf(send->value);
@@ -213,14 +233,51 @@ private:
       const Send &send = std::get<Send>(loop.body.front().op());
       return out.line("for (int hop = 1; hop < N; ++hop) " + Twine(sendText(send, "hop")));
     }
-    out.open("for (int hop = " + Twine(others ? 1 : 0) + "; hop < N; ++hop) {");
-    if (usesVariable(loop)) out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
+    openHops(loop, others ? 1 : 0);
+    for (const Stmt &s : loop.body) rankStatement(s, loop);
+    out.close("}");
+  }
+
+  void openHops(const ForRanks &loop, int first) {
+    out.open("for (int hop = " + Twine(first) + "; hop < N; ++hop) {");
+    if (usesVariable(loop))
+      out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
     std::string guard;
     for (const Stmt &s : loop.body)
       if (const Length *l = lengthOf(s); l && l->index.uses(loop.variable)) guard = reaches(*l);
     if (!guard.empty()) out.line("if (!" + guard + ") continue;");
-    for (const Stmt &s : loop.body) rankStatement(s, loop);
+  }
+
+  /// A loop of one load and one send for each rank: all loads go out before the first send waits for its own. Not for
+  /// so many ranks that the packets would not fit into registers.
+  bool loadsFirst(const ForRanks &loop) const {
+    constexpr int kMaxPackets = 16;
+    if (loop.body.size() != 2 || program.ranks > kMaxPackets) return false;
+    const auto *load = std::get_if<Load>(&loop.body[0].op());
+    const auto *send = std::get_if<Send>(&loop.body[1].op());
+    return load && send && send->value == load->result && send->peer.isVariable(loop.variable);
+  }
+  bool loadsFirst(const Stmt &stmt) const {
+    const auto *loop = std::get_if<ForRanks>(&stmt.op());
+    return loop && loadsFirst(*loop);
+  }
+
+  void loadThenSend(const ForRanks &loop, bool others) {
+    const Load &load = std::get<Load>(loop.body[0].op());
+    const Send &send = std::get<Send>(loop.body[1].op());
+    const std::string packets = declareName(load.result);
+    out.line("Packet " + Twine(packets) + "[N]; // by how many places the rank is after me");
+    out.directive("#pragma unroll");
+    openHops(loop, others ? 1 : 0);
+    out.line(packets + "[hop] = coll::load<Shape, Packet>(" + place(load.from) + ");");
     out.close("}");
+    readEpoch();
+    out.directive("#pragma unroll");
+    openHops(loop, send.own == kNone ? 0 : 1);
+    valueNames[load.result] = packets + "[hop]";
+    out.line(sendText(send, "hop"));
+    out.close("}");
+    if (send.own != kNone) valueNames[send.own] = packets + "[0]";
   }
 
   /// Whether nothing is to be done for this rank itself: what it keeps is a value from outside the loop, or not used.

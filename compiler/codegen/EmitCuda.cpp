@@ -1,5 +1,5 @@
 // One page of CUDA for one program: header, constants, arguments, mailboxes, the body once as a template over the shape
-// of the packet loop, and one entry point for each shape. Law of this file: it never changes the IR.
+// of the packet loop, and the entry point. Law of this file: it never changes the IR.
 #include "codegen/EmitCuda.h"
 
 #include "codegen/CodeWriter.h"
@@ -29,7 +29,7 @@ public:
     emitBody(program, names, out);
     out.line("} // namespace");
     out.blank();
-    for (const Shape &shape : kShapes) entry(shape);
+    entry();
     return {out.text(), out.sourceMap()};
   }
 
@@ -79,13 +79,14 @@ private:
     out.open("struct Args {");
     out.line("coll::Team<N> team;");
     Names fields; // members of Args: they cannot clash with the variables of the body
-    fields.unique("team");
+    fields.unique("team"), fields.unique("onePacket");
     for (const Buffer &b : program.buffers) {
       const std::string field = names.buffers[b.name] = fields.unique(b.name);
       out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + "; // T" + shapeText(b));
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
+    out.line("coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
     out.close("};");
     out.blank();
   }
@@ -114,10 +115,13 @@ private:
     out.blank();
   }
 
-  void entry(const Shape &shape) {
+  void entry() {
     out.line("extern \"C\" __global__ void __launch_bounds__(512)");
-    out.open(llvm::Twine(kernelName(program)) + shape.suffix + "(const __grid_constant__ Args a) {");
-    out.line(names.function + "<coll::" + shape.type + ">(a);");
+    out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
+    out.line("coll::Launch<N> launch(a.team);");
+    out.line("if (a.onePacket) " + llvm::Twine(names.function) + "<coll::OnePacket>(launch, a);");
+    out.line("else " + llvm::Twine(names.function) + "<coll::AnyPackets>(launch, a);");
+    out.line("launch.finish();");
     out.close("}");
   }
 };

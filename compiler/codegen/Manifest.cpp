@@ -22,7 +22,7 @@ std::uint64_t product(const std::vector<std::string> &extents, int ranks, const 
 } // namespace
 
 std::uint64_t Manifest::parameterBytes() const {
-  return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size());
+  return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size() + 1);
 }
 
 std::uint64_t Manifest::elements(const Argument &argument, const Extents &values) const {
@@ -79,13 +79,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
     strings(json, "extents", m.domain.extents);
     json.attribute("split", m.domain.split);
   });
-  json.attributeArray("entries", [&] {
-    for (const Manifest::Entry &e : m.entries)
-      json.object([&] {
-        json.attribute("name", e.name);
-        json.attribute("shape", e.shape);
-      });
-  });
+  json.attribute("entry", m.entry);
   json.attribute("parameterBytes", m.parameterBytes());
   json.attribute("regionBytes", m.regionBytes);
   json.attribute("barriers", m.barriers);

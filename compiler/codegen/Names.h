@@ -17,13 +17,7 @@ private:
   llvm::StringSet<> taken;
 };
 
-/// `allreduce_oneshot_ll_n2_bf16_sum`, to which entry points append their shape.
+/// `allreduce_oneshot_ll_n2_bf16_sum`
 std::string kernelName(const ir::Program &program);
-
-/// The suffix of the entry point of each shape, and the shape's name in the device headers, in the order emitted.
-struct Shape {
-  const char *suffix, *type;
-};
-constexpr Shape kShapes[] = {{"_one", "OnePacket"}, {"_whole", "WholePackets"}, {"_any", "AnyPackets"}};
 
 } // namespace coll::codegen

@@ -40,12 +40,6 @@ struct Manifest {
     bool split = false;
   };
 
-  /// An entry point and what it demands of a launch.
-  struct Entry {
-    std::string name;
-    std::string shape; ///< `OnePacket`, `WholePackets` or `AnyPackets` of runtime/device/coll/launch.h
-  };
-
   std::string member;     ///< `allreduce.oneshot.ll`
   std::string collective; ///< `allreduce`
   std::string algorithm;  ///< `oneshot`
@@ -60,13 +54,13 @@ struct Manifest {
   std::vector<Scalar> scalars;
   std::vector<std::pair<std::string, std::string>> inplace; ///< (`y`, `x`): y may be x; (`x`, `y[me]`)
   std::vector<Mailbox> mailboxes;
-  std::vector<Entry> entries;
+  std::string entry; ///< the kernel's name in the text
   Domain domain;
 
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
   unsigned packetBytes = 0;       ///< payload that one thread handles at a time
-  std::uint64_t wholeUnit = 1;    ///< OnePacket and WholePackets need the domain's elements to be a multiple of this
+  std::uint64_t wholeUnit = 1;    ///< packets are all whole where the domain's elements are a multiple of this
   std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`
   unsigned maxThreads = 512;      ///< per CTA
   unsigned maxCtas = 256;
@@ -76,15 +70,16 @@ struct Manifest {
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
-  /// regionBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end.
+  /// regionBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end, and
+  /// a u64 that is not zero if every thread has at most one packet and all are whole and aligned to packetBytes. The
+  /// kernel then takes its quick path; it is right without, too.
   std::uint64_t parameterBytes() const;
 
   /// Elements of an argument, and packets that the kernel's loop has, for these extents. Extents that are missing
   /// count as 1.
   std::uint64_t elements(const Argument &argument, const Extents &values) const;
   std::uint64_t packets(const Extents &values) const;
-  /// Whether the entry points for whole packets may be used as far as counts go. (Every pointer must also be aligned
-  /// to `packetBytes`.)
+  /// Whether all packets are whole, as far as counts go.
   bool wholePackets(const Extents &values) const;
 
   std::string toJson() const;
