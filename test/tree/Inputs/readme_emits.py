@@ -2,6 +2,7 @@
 
 The command is the one that the README gives. With --update the block is rewritten.
 """
+import os
 import re
 import subprocess
 import sys
@@ -16,9 +17,10 @@ command = re.search(r"`coll (emit (\S+\.coll) [^`]*)`", readme)
 
 with open(folder + "/" + command.group(2), "w") as file:
     file.write(source.group(1))
-emitted = subprocess.run([coll] + command.group(1).split(), cwd=folder, capture_output=True, text=True, check=True).stdout
+emitted = subprocess.run([os.path.abspath(coll)] + command.group(1).split(), cwd=folder, stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
 if sys.argv[4:] == ["--update"]:
     with open(name, "w") as file:
         file.write(readme[:cuda.start(1)] + emitted + readme[cuda.end(1):])
 elif emitted != cuda.group(1):
-    print("README.md shows other CUDA than `coll %s` prints" % command.group(1))
+    sys.exit("README.md shows other CUDA than `coll %s` prints" % command.group(1))
