@@ -235,6 +235,11 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
                       ", and its reader cannot tell which it gets",
                   "give every send of a launch its own slot");
   }
+  if (n > sizes.longest(step.room))
+    return refute(Refutation::Kind::MailboxTooSmall, event(rank, step, r.packets), {},
+                  std::to_string(n) + " elements are sent to " + slotText(expansion, step.slot) +
+                      ", which has room for " + std::to_string(sizes.longest(step.room)),
+                  "declare the mailbox for the longest vector that is sent to it");
   s.sender = &step;
   s.from = rank;
   s.visible = !r.branches;

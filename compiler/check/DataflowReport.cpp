@@ -76,10 +76,11 @@ void Dataflow::reportStuck() {
     r = from;
   }
   text += ": a circle in which everyone waits and nobody sends";
+  if (ranks[start].branches) text += ", if the iterations of the `forall` run in an order that puts these waits first";
   const int next = seen.size() > 1 ? seen[1] : start;
   refute(Refutation::Kind::Deadlock, event(start, *waiting(start), ranks[start].packets),
          event(next, *waiting(next), ranks[next].packets), std::move(text),
-         "send before waiting; in a `forall` that does both, no iteration may wait for another");
+         ranks[start].branches ? "use two `forall`, one that sends and one that receives" : "send before waiting");
 }
 
 void Dataflow::reportOrphans() {

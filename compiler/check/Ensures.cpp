@@ -110,7 +110,10 @@ private:
     Refutation r;
     r.kind = kind;
     r.first.rank = r.first.owner = me;
-    r.first.where = e.where;
+    r.promise = e.where;
+    const Step *writer = storage[me].writer(e.target.buffer, std::uint64_t(base) + s.begin);
+    r.first.what = writer ? Event::What::Store : Event::What::None;
+    r.first.where = writer ? writer->where : e.where;
     r.first.buffer = e.target.buffer;
     r.first.begin = std::uint64_t(base) + s.begin;
     r.first.end = std::uint64_t(base) + s.end;

@@ -108,6 +108,7 @@ private:
                     "slot " + std::to_string(step.index) + " of `" + m.name + "` is used, which has " +
                         std::to_string(boxes[box].slots) + " (from 0 up)",
                     "declare `" + m.name + "` with more slots");
+    step.room = lengthNumber(m.length);
     int &number = slotNumbers[boxes[box].base + std::size_t(owner) * boxes[box].slots + step.index];
     if (number == ir::kNone) {
       number = int(out.slots.size());

@@ -37,6 +37,7 @@ struct Step {
   int length = 0; ///< in Expansion::lengths; of the value that is made, stored or sent
   int piece = 0;  ///< which, if that length is a Piece
   int number = 0;
+  int room = 0;    ///< of a Send: the length that the slot was declared for, in Expansion::lengths
   int partner = 0; ///< of Packets and PacketsEnd: the position of the other
   ir::SourceOffset where = 0;
 };

@@ -133,9 +133,10 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += barrier ? "a barrier of the launch stands between the last read of a slot and the send that fills it again"
                     : "whoever fills a slot again has, earlier in its launch, received what the reader of the slot "
                       "sent after reading it (rule T3)";
-  else if (v.fullDependence && most == 2)
-    text += std::string("every rank waits for every other in each launch, so whoever writes epoch e+2 has ") +
-            (barrier ? "passed a barrier of e+1 with" : "received e+1 from") + " the reader of e (rule T1)";
+  else if (v.fullDependence)
+    text += "every rank waits for every other in each launch, so whoever writes epoch e+" + std::to_string(most) +
+            (barrier ? " has passed a barrier of e+" : " has received e+") + std::to_string(most - 1) +
+            (barrier ? " with" : " from") + " the reader of e (rule T1)";
   else
     text += "whoever writes epoch e+" + std::to_string(most) +
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
@@ -204,6 +205,7 @@ Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {
     note(r.first.where,
          eventText(program, r.first) + " here" + (overLaunches ? ", in " + launchText(r.first.launch) : std::string()));
   if (two && overLaunches) note(std::nullopt, diagram(program, r));
+  if (r.promise && *r.promise != r.first.where) note(r.promise, "what is promised");
   std::string assumed = "with N = " + std::to_string(r.ranks);
   if (const std::string counts = countsText(r); !counts.empty()) assumed += ", " + counts;
   if (!r.inplace.empty()) assumed += ", in place (`" + r.inplace + "`)";

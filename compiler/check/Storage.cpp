@@ -109,4 +109,11 @@ void Storage::peek(ir::BufferId buffer, std::uint64_t begin, std::uint64_t end, 
            {std::max(it->begin, from) - from, std::min(it->end, to) - from, it->node, it->shift + std::int64_t(from)});
 }
 
+const Step *Storage::writer(ir::BufferId buffer, std::uint64_t element) const {
+  const std::vector<Cell> &area = areas[places[buffer].area];
+  const std::uint64_t at = element + places[buffer].offset;
+  auto it = std::partition_point(area.begin(), area.end(), [&](const Cell &c) { return c.end <= at; });
+  return it == area.end() ? nullptr : it->stored.step;
+}
+
 } // namespace coll::check

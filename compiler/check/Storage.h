@@ -26,6 +26,8 @@ public:
 
   /// What elements [begin, end) of a buffer hold, counted from `begin`.
   void peek(ir::BufferId buffer, std::uint64_t begin, std::uint64_t end, Content &out) const;
+  /// What stored an element in this launch; null if nothing did.
+  const Step *writer(ir::BufferId buffer, std::uint64_t element) const;
   std::uint64_t size(ir::BufferId buffer) const { return places[buffer].size; }
 
 private:

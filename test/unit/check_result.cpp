@@ -105,6 +105,9 @@ TEST(CheckResult, RowBeyondTheEndAndSlotBeyondTheMailbox) {
   p = oneShot({});
   p.mailboxes[0].slots = num(3);
   expectRefuted(p, Kind::MailboxTooSmall, "slot 3 of `box` is used, which has 3");
+  p = oneShot({});
+  p.mailboxes[0].length = piece({"M"}, num(0));
+  expectRefuted(p, Kind::MailboxTooSmall, "48 elements are sent to `box[0]` of rank 1, which has room for 12");
 }
 
 TEST(CheckResult, ReceiverAndSenderDisagreeOnTheLength) {
