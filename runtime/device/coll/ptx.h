@@ -153,20 +153,33 @@ __device__ inline u16 floatToHalf(float v) {
 }
 __device__ inline u16 floatToBfloat(float v) {
   u16 bits;
+#if __CUDA_ARCH__ >= 800
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+#else
+  const u32 f = floatToBits(v);
+  bits = v != v ? u16(0x7fff) : u16((f + 0x7fff + (f >> 16 & 1)) >> 16);
+#endif
   return bits;
 }
 
 /// Two conversions at once, the first in the low half.
 __device__ inline u32 floatsToHalves(float low, float high) {
+#if __CUDA_ARCH__ >= 800
   u32 bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
+#else
+  return floatToHalf(low) | u32(floatToHalf(high)) << 16;
+#endif
 }
 __device__ inline u32 floatsToBfloats(float low, float high) {
+#if __CUDA_ARCH__ >= 800
   u32 bits;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
+#else
+  return floatToBfloat(low) | u32(floatToBfloat(high)) << 16;
+#endif
 }
 
 /// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree.
