@@ -55,13 +55,9 @@ PlacedLaunch place(emu::Machine &machine, const Manifest &manifest, const Planne
 } // namespace
 
 Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity) {
-  auto reference = Reference::of(kernel.manifest);
-  if (!reference) return reference.error();
-  Adversary adversary(kernel, request, atomicity, std::move(*reference));
-  std::vector<std::string> entries;
-  for (const Manifest::Entry &entry : kernel.manifest.entries) entries.push_back(entry.name);
+  Adversary adversary(kernel, request, atomicity, Reference(kernel.manifest));
   emu::CompileError error;
-  adversary.module = emu::KernelModule::compile(kernel.cuda, entries, error);
+  adversary.module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
   if (!adversary.module)
     return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
   return adversary;
@@ -98,12 +94,13 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
       for (const Manifest::Scalar &scalar : manifest.scalars)
         scalars.push_back(static_cast<std::uint64_t>(planned.sizes.scalars.at(scalar.name)));
       const emu::Launch launch{module,
-                               manifest.entries[plan.entry(pointers, planned.extents, shape)].name,
+                               manifest.entry,
                                shape.grid,
                                shape.block,
                                placed[rank].back().arguments,
                                planned.extents,
-                               scalars};
+                               scalars,
+                               plan.onePacket(pointers, planned.extents, shape)};
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }

@@ -26,8 +26,8 @@ public:
 
 /// One launch on one rank, everything decided.
 struct ResolvedLaunch {
-  unsigned entry = 0; ///< place in Manifest::entries
   LaunchShape shape;
+  bool onePacket = false; ///< LaunchPlan::onePacket
   std::span<void *const> pointers;
   std::span<const std::uint64_t> extents;
   std::span<const std::uint64_t> scalars; ///< bits at the low end

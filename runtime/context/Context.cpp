@@ -279,7 +279,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
   ResolvedLaunch launch;
   launch.shape = chooseShape(packets, state->loaded->limits());
-  launch.entry = plan.entry(buffers, extents, launch.shape);
+  launch.onePacket = plan.onePacket(buffers, extents, launch.shape);
   launch.pointers = buffers;
   launch.extents = extents;
   launch.scalars = std::span(words.data(), scalars.size());

@@ -33,8 +33,8 @@ private:
 
 struct QueuedLaunch {
   const EmulatedKernel *kernel;
-  unsigned entry;
   LaunchShape shape;
+  bool onePacket;
   std::vector<char *> pointers;
   std::vector<std::uint64_t> bytes; ///< of each pointer
   std::vector<std::uint64_t> extents, scalars;
@@ -116,10 +116,8 @@ private:
 };
 
 Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel) {
-  std::vector<std::string> entries;
-  for (const Manifest::Entry &entry : kernel.manifest.entries) entries.push_back(entry.name);
   emu::CompileError error;
-  auto module = emu::KernelModule::compile(kernel.cuda, entries, error);
+  auto module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
   if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
   return std::unique_ptr<LoadedKernel>(std::make_unique<EmulatedKernel>(kernel.manifest, std::move(module)));
 }
@@ -127,8 +125,8 @@ Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel
 Result<void> EmulatedBackend::launch(LoadedKernel &loaded, int rank, void *, const ResolvedLaunch &launch) {
   auto &kernel = static_cast<EmulatedKernel &>(loaded);
   QueuedLaunch queued{&kernel,
-                      launch.entry,
                       launch.shape,
+                      launch.onePacket,
                       {},
                       {},
                       {launch.extents.begin(), launch.extents.end()},
@@ -173,13 +171,8 @@ Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
       machine.write(stretch.twin, bytes);
     }
     for (const QueuedLaunch &queued : launches[rank]) {
-      emu::Launch launch{kernel.module,
-                         kernel.manifest.entries[queued.entry].name,
-                         queued.shape.grid,
-                         queued.shape.block,
-                         {},
-                         queued.extents,
-                         queued.scalars};
+      emu::Launch launch{kernel.module,  kernel.manifest.entry, queued.shape.grid, queued.shape.block, {},
+                         queued.extents, queued.scalars,        queued.onePacket};
       for (std::size_t i = 0; i < queued.pointers.size(); ++i)
         launch.arguments.push_back(twinOf(stretches.back(), queued.pointers[i], queued.bytes[i]));
       std::string error;

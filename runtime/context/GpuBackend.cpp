@@ -35,8 +35,8 @@ public:
 
   const Manifest manifest;
   std::unique_ptr<SymmetricRegion> region;
-  std::vector<std::vector<std::uint64_t>> teams;  ///< [rank]: the words of Team<N>
-  std::vector<std::vector<CUfunction>> functions; ///< [gpu][entry]
+  std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>
+  std::vector<CUfunction> functions;             ///< [gpu]
   LaunchStatus *statusWord = nullptr;
 
 private:
@@ -45,7 +45,7 @@ private:
   ShapeLimits shapeLimits;
 };
 
-/// Loads the module and all its functions now: loading at the first launch would wait for kernels that are running,
+/// Loads the module and its function now: loading at the first launch would wait for kernels that are running,
 /// which may be waiting for that launch.
 Result<void> GpuKernel::loadModule(const Gpu &gpu, const std::string &cubin) {
   const Cuda &cuda = gpus.cuda;
@@ -53,17 +53,13 @@ Result<void> GpuKernel::loadModule(const Gpu &gpu, const std::string &cubin) {
   CUmodule module = nullptr;
   if (auto done = cuda.check(cuda.cuModuleLoadData(&module, cubin.data()), "cuModuleLoadData"); !done) return done;
   modules.push_back(module);
-  functions.emplace_back();
-  for (const Manifest::Entry &entry : manifest.entries) {
-    CUfunction function = nullptr;
-    if (auto done = cuda.check(cuda.cuModuleGetFunction(&function, module, entry.name.c_str()), "cuModuleGetFunction");
-        !done)
-      return done;
-    if (cuda.cuFuncLoad)
-      if (auto done = cuda.check(cuda.cuFuncLoad(function), "cuFuncLoad"); !done) return done;
-    functions.back().push_back(function);
-  }
-  return {};
+  CUfunction function = nullptr;
+  if (auto done =
+          cuda.check(cuda.cuModuleGetFunction(&function, module, manifest.entry.c_str()), "cuModuleGetFunction");
+      !done)
+    return done;
+  functions.push_back(function);
+  return cuda.cuFuncLoad ? cuda.check(cuda.cuFuncLoad(function), "cuFuncLoad") : Result<void>();
 }
 
 Result<void> GpuKernel::allocateStatus() {
@@ -87,25 +83,24 @@ Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
   resident.fill(region::kMaxCtas);
   for (std::size_t g = 0; g < functions.size(); ++g) {
     Current current(cuda, gpus.list[g]);
-    for (CUfunction function : functions[g]) {
-      int most = 0;
-      if (auto done = cuda.check(cuda.cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function),
-                                 "cuFuncGetAttribute");
-          !done)
-        return done;
-      threads = std::min(threads, unsigned(most));
-      for (unsigned warps = 1; warps <= 16; ++warps) {
-        int blocks = 0;
-        if (int(warps * 32) <= most)
-          if (auto done =
-                  cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, int(warps * 32), 0),
-                             "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-              !done)
-            return done;
-        // A launch and, by dependent launch, its successor are resident together: two grids of each rank.
-        const unsigned fit = unsigned(blocks) * gpus.list[g].multiprocessors / (2u * ranksPerGpu * contextsPerGpu);
-        resident[warps] = std::min(resident[warps], fit);
-      }
+    const CUfunction function = functions[g];
+    int most = 0;
+    if (auto done = cuda.check(cuda.cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function),
+                               "cuFuncGetAttribute");
+        !done)
+      return done;
+    threads = std::min(threads, unsigned(most));
+    for (unsigned warps = 1; warps <= 16; ++warps) {
+      int blocks = 0;
+      if (int(warps * 32) <= most)
+        if (auto done =
+                cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, int(warps * 32), 0),
+                           "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+            !done)
+          return done;
+      // A launch and, by dependent launch, its successor are resident together: two grids of each rank.
+      const unsigned fit = unsigned(blocks) * gpus.list[g].multiprocessors / (2u * ranksPerGpu * contextsPerGpu);
+      resident[warps] = std::min(resident[warps], fit);
     }
   }
   if (resident[1] == 0)
@@ -266,6 +261,7 @@ Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, co
   block.append(launch.pointers);
   block.append(launch.extents);
   block.append(launch.scalars);
+  block.append(std::uint64_t(launch.onePacket));
   void *parameters[] = {block.words.data()};
 
   CUlaunchAttribute dependent;
@@ -282,7 +278,7 @@ Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, co
   if (stream) lastStream[rank] = static_cast<CUstream>(stream);
 
   Current current(cuda, gpu);
-  const CUfunction function = kernel.functions[fabric->gpuOf(rank)][launch.entry];
+  const CUfunction function = kernel.functions[fabric->gpuOf(rank)];
   return cuda.check(cuda.cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
 }
 

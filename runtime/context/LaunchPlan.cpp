@@ -41,10 +41,6 @@ LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits) {
 
 LaunchPlan::LaunchPlan(const Manifest &manifest) : manifest(manifest), domain(sizeOfExtents(manifest.domain.extents)) {
   for (const Manifest::Argument &argument : manifest.arguments) arguments.push_back(sizeOfExtents(argument.extents));
-  for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
-    const std::string &shape = manifest.entries[i].shape;
-    (shape == "OnePacket" ? onePacket : shape == "WholePackets" ? wholePackets : anyPackets) = int(i);
-  }
 }
 
 LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names) const {
@@ -71,7 +67,7 @@ std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const 
   std::uint64_t elements = domainElements(extents);
   const std::uint64_t size = sizeOf(manifest.dtype);
   if (manifest.domain.split) {
-    // As coll::Split: pieces of whole 16-byte units.
+    // As coll::Pieces: pieces of whole 16-byte units.
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;
     elements = ((elements + ranks - 1) / ranks + unit - 1) / unit * unit;
   }
@@ -115,15 +111,14 @@ Result<void> LaunchPlan::check(std::span<void *const> pointers, std::span<const 
   return {};
 }
 
-unsigned LaunchPlan::entry(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
+bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
-  bool whole =
-      manifest.packetBytes != 0 && domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0;
-  for (std::size_t i = 0; whole && i < pointers.size(); ++i)
-    whole = reinterpret_cast<std::uintptr_t>(pointers[i]) % manifest.packetBytes == 0;
-  if (whole && onePacket >= 0 && packets(extents) <= std::uint64_t(shape.grid) * shape.block) return onePacket;
-  if (whole && wholePackets >= 0) return wholePackets;
-  return anyPackets >= 0 ? anyPackets : 0;
+  if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
+      packets(extents) > std::uint64_t(shape.grid) * shape.block)
+    return false;
+  return std::all_of(pointers.begin(), pointers.end(), [&](void *pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % manifest.packetBytes == 0;
+  });
 }
 
 } // namespace coll

@@ -1,5 +1,5 @@
 // What the host decides at each launch, from counts and alignment alone, so that all ranks decide alike: how many CTAs
-// and threads, and which entry point. Allocates nothing once it is made.
+// and threads, and whether the kernel may take its quick path. Allocates nothing once it is made.
 #pragma once
 
 #include "coll/Manifest.h"
@@ -42,8 +42,9 @@ public:
   /// right number of elements.
   Result<void> check(std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;
 
-  /// The place in Manifest::entries of the quickest entry point that these arguments allow.
-  unsigned entry(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
+  /// Whether every thread has at most one packet, and all packets are whole and aligned: the last word of the kernel's
+  /// parameter. Ranks may differ in it, as it follows from their own pointers.
+  bool onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
 
 private:
   /// A product of free extents (by their place) and of a constant.
@@ -58,7 +59,6 @@ private:
   const Manifest &manifest;
   Size domain;
   std::vector<Size> arguments;
-  int onePacket = -1, wholePackets = -1, anyPackets = -1; ///< places of the entries; -1 if there is none
 };
 
 } // namespace coll

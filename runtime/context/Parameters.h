@@ -1,4 +1,5 @@
-// The kernel's one parameter: Team<N>, pointers, extents, scalars, each field 8 bytes (Manifest::parameterBytes).
+// The kernel's one parameter: Team<N>, pointers, extents, scalars, onePacket, each field 8 bytes
+// (Manifest::parameterBytes).
 #pragma once
 
 #include "coll/Manifest.h"
@@ -14,11 +15,12 @@ struct ParameterBlock {
   std::array<std::uint64_t, kMaxWords> words;
   std::size_t used = 0;
 
+  void append(std::uint64_t value) { words[used++] = value; }
   void append(std::span<const std::uint64_t> values) {
-    for (std::uint64_t value : values) words[used++] = value;
+    for (std::uint64_t value : values) append(value);
   }
   void append(std::span<void *const> pointers) {
-    for (void *pointer : pointers) words[used++] = reinterpret_cast<std::uintptr_t>(pointer);
+    for (void *pointer : pointers) append(reinterpret_cast<std::uintptr_t>(pointer));
   }
 };
 

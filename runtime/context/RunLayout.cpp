@@ -25,7 +25,7 @@ std::uint64_t randomSize(std::uint64_t random, std::uint64_t most) {
   if (random / 4 % 16) most = std::min(most, kUsualElements);
   const double exponent = double(random >> 11) * 0x1p-53 * std::log2(double(most) + 1);
   const auto size = std::uint64_t(std::exp2(exponent));
-  // For the entry points that want whole packets.
+  // For the path of one whole packet a thread.
   return std::min(random % 4 != 1 && size >= 64 ? size / 64 * 64 : size, most);
 }
 

@@ -103,7 +103,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   if (launch.grid < 1 || launch.grid > kMaxCtas) return refuse("a grid has 1 to 256 CTAs");
   if (launch.block < 1 || launch.block > 1024) return refuse("a CTA has 1 to 1024 threads");
 
-  // Team<N> of runtime/device/coll/types.h, then pointers, extents and scalars, 8 bytes each.
+  // Team<N> of runtime/device/coll/types.h, then pointers, extents, scalars and onePacket, 8 bytes each.
   std::vector<std::uint64_t> parameter;
   for (int hop = 0; hop < manifest.ranks; ++hop)
     parameter.push_back(engine.ranks[(rank + hop) % manifest.ranks].region);
@@ -112,6 +112,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   for (const Pointer &p : launch.arguments) parameter.push_back(p.buffer.address + p.byteOffset);
   parameter.insert(parameter.end(), launch.extents.begin(), launch.extents.end());
   parameter.insert(parameter.end(), launch.scalars.begin(), launch.scalars.end());
+  parameter.push_back(launch.onePacket);
   if (parameter.size() * 8 != entry->parameterBytes)
     return refuse("it takes " + std::to_string(entry->parameterBytes) + " bytes of parameters, not " +
                   std::to_string(parameter.size() * 8));

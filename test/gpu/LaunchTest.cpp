@@ -1,4 +1,4 @@
-// What the host decides before a launch: shapes, entry points, the bytes of the parameter. No GPU is needed.
+// What the host decides before a launch: shapes, the kernel's path, the bytes of the parameter. No GPU is needed.
 #include "Samples.h"
 #include "context/Backend.h"
 #include "context/LaunchPlan.h"
@@ -31,6 +31,7 @@ struct Args {
   const void *x;
   void *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 template <int N>
@@ -43,6 +44,7 @@ void comparesWithTheDevice() {
   block.append(pointers);
   const std::uint64_t extents[] = {123};
   block.append(extents);
+  block.append(std::uint64_t(true));
   ASSERT_EQ(block.used * 8, sizeof(Args<N>));
   Args<N> args;
   std::memcpy(&args, block.words.data(), sizeof args);
@@ -53,6 +55,7 @@ void comparesWithTheDevice() {
   EXPECT_EQ(args.team.regionBytes, 4096u);
   EXPECT_EQ(args.y, pointers[1]);
   EXPECT_EQ(args.M, 123u);
+  EXPECT_EQ(args.onePacket, 1u);
 }
 
 TEST(Parameters, MatchTheDeviceStruct) {
@@ -116,19 +119,20 @@ TEST(Plan, AgreesWithTheManifest) {
   }
 }
 
-TEST(Plan, PicksTheEntryByCountAndAlignment) {
+TEST(Plan, OnePacketByCountShapeAndAlignment) {
   const Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
   const LaunchPlan plan(manifest);
-  const auto pick = [&](std::uint64_t x, std::uint64_t y, std::uint64_t count, LaunchShape shape) {
+  const auto onePacket = [&](std::uint64_t x, std::uint64_t y, std::uint64_t count, LaunchShape shape) {
     void *pointers[] = {reinterpret_cast<void *>(x), reinterpret_cast<void *>(y)};
     const std::uint64_t extents[] = {count};
-    return manifest.entries[plan.entry(pointers, extents, shape)].shape;
+    return plan.onePacket(pointers, extents, shape);
   };
-  EXPECT_EQ(pick(0x1000, 0x2000, 128, {1, 32}), "OnePacket");
-  EXPECT_EQ(pick(0x1000, 0x2000, 132, {1, 32}), "WholePackets");
-  EXPECT_EQ(pick(0x1000, 0x2000, 127, {1, 32}), "AnyPackets");
-  EXPECT_EQ(pick(0x1000, 0x2002, 128, {1, 32}), "AnyPackets");
-  EXPECT_EQ(pick(0x1008, 0x2008, 128, {1, 32}), "OnePacket");
+  EXPECT_TRUE(onePacket(0x1000, 0x2000, 128, {1, 32}));
+  EXPECT_FALSE(onePacket(0x1000, 0x2000, 132, {1, 32})); // a packet more than threads
+  EXPECT_TRUE(onePacket(0x1000, 0x2000, 132, {2, 32}));
+  EXPECT_FALSE(onePacket(0x1000, 0x2000, 127, {1, 32}));
+  EXPECT_FALSE(onePacket(0x1000, 0x2002, 128, {1, 32}));
+  EXPECT_TRUE(onePacket(0x1008, 0x2008, 128, {1, 32}));
 }
 
 TEST(Values, NarrowFloatsRoundTrip) {

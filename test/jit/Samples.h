@@ -37,10 +37,9 @@ inline Kernel sampleAllreduce(const std::string &algorithm, int ranks) {
                                      : "rs",
                            "ll", std::uint64_t(ranks), 32768, copies, 16, 8, offset});
   m.regionBytes = offset;
-  const std::string prefix = "allreduce_" + algorithm + "_ll_";
-  m.entries = {{prefix + "one", "OnePacket"}, {prefix + "whole", "WholePackets"}, {prefix + "any", "AnyPackets"}};
+  m.entry = "allreduce_" + algorithm + "_ll_n" + std::to_string(ranks) + "_bf16_sum";
   m.proof = "unchecked";
-  m.sourceMap = {{24, 8}, {29, 9}};
+  m.sourceMap = {{25, 8}, {31, 9}};
   // A test program that was built elsewhere finds them from the root of the source tree.
   const std::filesystem::path built = COLL_TEST_KERNELS;
   const std::filesystem::path folder = std::filesystem::exists(built) ? built : "test/jit/Inputs";

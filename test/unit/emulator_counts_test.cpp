@@ -1,10 +1,12 @@
-// Any count, any alignment, in place, and every entry point.
+// Any count, any alignment, in place, and both shapes of the packet loop.
 #include "emulator_fixture.h"
 
 using namespace coll::emu;
 using namespace coll::emu::test;
 
 namespace {
+
+constexpr std::uint32_t kAll = ~0u; // ranks
 
 AllReduce job(const std::string &file, const std::string &sync, const Step &step) {
   AllReduce job;
@@ -39,14 +41,20 @@ TEST(EmulatorCounts, InPlace) {
   expectGood(job("twoshot_ll.cu", "ll", step), 8);
 }
 
-TEST(EmulatorCounts, EntriesForWholePackets) {
-  expectGood(job("oneshot_ll.cu", "ll", {256, 2, 64, "allreduce_one"}), 8);
-  expectGood(job("oneshot_ll.cu", "ll", {1024, 2, 64, "allreduce_whole"}), 8);
+TEST(EmulatorCounts, OnePacketForEachThread) {
+  expectGood(job("oneshot_ll.cu", "ll", {256, 2, 64, kAll}), 8);
+  expectGood(job("oneshot_barrier.cu", "barrier", {512, 2, 64, kAll}), 8);
+  expectGood(job("twoshot_ll.cu", "ll", {1024, 2, 64, kAll}), 8);
 }
 
-// Control: a tail that the whole-packet entry does not know of is caught by the red zone, not by luck.
+// Ranks may be aligned differently: one takes the quick path, and its peers need not.
+TEST(EmulatorCounts, RanksOnDifferentPaths) {
+  for (const char *file : {"oneshot_ll.cu", "twoshot_ll.cu"}) expectGood(job(file, "ll", {128, 2, 64, 0b0110}), 8);
+}
+
+// Control: a tail that the path for whole packets does not know of is caught by the red zone, not by luck.
 TEST(EmulatorCounts, WholePacketsPastTheEndAreCaught) {
-  const Outcome outcome = run(job("oneshot_ll.cu", "ll", {255, 2, 64, "allreduce_whole"}), Policy::fair());
+  const Outcome outcome = run(job("oneshot_ll.cu", "ll", {255, 2, 64, kAll}), Policy::fair());
   EXPECT_EQ(outcome.result.status, Result::Fault);
   EXPECT_NE(outcome.result.report.find("load of 8 bytes outside: `x` of rank"), std::string::npos) << outcome;
 }

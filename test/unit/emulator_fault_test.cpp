@@ -100,5 +100,5 @@ TEST(EmulatorFault, ParametersMustFit) {
   Machine machine(layout.manifest(), Policy::fair());
   std::string error;
   EXPECT_FALSE(machine.launch(0, {module, "broken", 1, 32, {}, {25}, {}}, error));
-  EXPECT_EQ(error, "cannot launch `broken`: it takes 80 bytes of parameters, not 64");
+  EXPECT_EQ(error, "cannot launch `broken`: it takes 88 bytes of parameters, not 72");
 }

@@ -43,14 +43,10 @@ static std::int32_t input(int rank, std::size_t step, std::uint64_t i) {
 }
 
 Outcome run(const AllReduce &job, const Policy &policy) {
-  std::vector<std::string> entries;
-  for (const auto &step : job.steps) entries.push_back(step.entry);
-  std::sort(entries.begin(), entries.end());
-  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   std::vector<std::string> defines = {"RANKS " + std::to_string(job.ranks), "TYPE int",
                                       "LINES " + std::to_string(job.lines), "COPIES " + std::to_string(job.copies)};
   defines.insert(defines.end(), job.defects.begin(), job.defects.end());
-  const auto module = kernel(job.file, defines, entries);
+  const auto module = kernel(job.file, defines, {"allreduce"});
 
   Outcome outcome;
   if (!module) {
@@ -72,7 +68,8 @@ Outcome run(const AllReduce &job, const Policy &policy) {
       machine.write(x, std::as_bytes(std::span(values)));
       outputs[s].push_back(y);
       std::string error;
-      Launch launch{module, step.entry, step.grid, step.block, {{x}, {y}}, {step.count}, {}};
+      Launch launch{module,     "allreduce",  step.grid, step.block,
+                    {{x}, {y}}, {step.count}, {},        (step.onePacket >> r & 1) != 0};
       EXPECT_TRUE(machine.launch(r, launch, error)) << error;
     }
   }

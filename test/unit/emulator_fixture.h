@@ -16,7 +16,7 @@ struct Step {
   std::uint64_t count = 0;
   unsigned grid = 1;
   unsigned block = 32;
-  std::string entry = "allreduce_any";
+  std::uint32_t onePacket = 0;     ///< bit r: rank r takes the path for one packet a thread
   unsigned misalignedElements = 0; ///< of the inputs; outputs are one element further
   bool inplace = false;
 };

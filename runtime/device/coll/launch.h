@@ -109,13 +109,13 @@ struct Launch {
   }
 };
 
-/// The ways a kernel goes over its packets, fewer than 2^32. The host picks one at each launch, from counts and
-/// alignment; the thread that handles a packet, and the order, are the same in all for the same grid.
+/// The two ways a kernel goes over its packets, fewer than 2^32; it branches once, on the last word of its parameter,
+/// which the host sets at each launch from counts and alignment. For the same grid the thread that handles a packet is
+/// the same in both, so ranks need not take the same one.
 ///
 /// At most one packet for each thread, all packets whole and aligned.
 struct OnePacket {
   static constexpr bool kWhole = true;
-  using Number = u32;
   template <class Body>
   __device__ static void forEach(u32 packets, Body body) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -126,17 +126,11 @@ struct OnePacket {
 /// Any number of packets; the last one of a vector may be short, vectors may start at any element and differ in length.
 struct AnyPackets {
   static constexpr bool kWhole = false;
-  using Number = u32;
   template <class Body>
   __device__ static void forEach(u32 packets, Body body) {
 #pragma unroll 1
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
   }
-};
-
-/// Any number of packets, all whole and aligned.
-struct WholePackets : AnyPackets {
-  static constexpr bool kWhole = true;
 };
 
 } // namespace coll

@@ -25,7 +25,4 @@ struct Pieces {
   }
 };
 
-template <class T, int N>
-using Split = Pieces<AnyPackets, T, N>;
-
 } // namespace coll

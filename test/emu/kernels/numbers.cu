@@ -9,6 +9,7 @@ struct Args {
   const coll::u32 *x;
   coll::u32 *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 namespace ptx = coll::ptx;

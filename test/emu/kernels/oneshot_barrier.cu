@@ -13,15 +13,15 @@ struct Args {
   const T *x;
   T *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 using Box = coll::plain::Mailbox<T, N, 0, coll::region::headerBytes(N, 1), N, LINES, COPIES>;
 using Packet = Box::P;
 
 template <class Shape>
-__device__ void oneshot(const Args &a) {
-  coll::Launch<N> launch(a.team);
-  Shape::forEach(Packet::count(a.M), [&](auto i) {
+__device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, launch.me(), i, x);
@@ -29,12 +29,16 @@ __device__ void oneshot(const Args &a) {
 #ifndef NO_BARRIER
   launch.barrier(0);
 #endif
-  Shape::forEach(Packet::count(a.M), [&](auto i) {
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     coll::store<Shape>(a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
   });
-  launch.finish();
 }
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512) allreduce_any(const __grid_constant__ Args a) { oneshot<coll::AnyPackets>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) oneshot<coll::OnePacket>(launch, a);
+  else oneshot<coll::AnyPackets>(launch, a);
+  launch.finish();
+}

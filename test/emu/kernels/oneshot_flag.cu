@@ -14,6 +14,7 @@ struct Args {
   const T *x;
   T *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 // The flags are the words of barrier 0.
@@ -46,13 +47,12 @@ __device__ inline void awaitFlags(coll::Launch<N> &launch) {
 }
 
 template <class Shape>
-__device__ void oneshot(const Args &a) {
-  coll::Launch<N> launch(a.team);
+__device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   launch.begin();
 #ifdef FLAG_FIRST
   raiseFlags(launch);
 #endif
-  Shape::forEach(Packet::count(a.M), [&](auto i) {
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, launch.me(), i, x);
@@ -65,12 +65,16 @@ __device__ void oneshot(const Args &a) {
 #endif
   awaitFlags(launch);
   coll::ptx::ctaSync();
-  Shape::forEach(Packet::count(a.M), [&](auto i) {
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     coll::store<Shape>(a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
   });
-  launch.finish();
 }
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512) allreduce_any(const __grid_constant__ Args a) { oneshot<coll::AnyPackets>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) oneshot<coll::OnePacket>(launch, a);
+  else oneshot<coll::AnyPackets>(launch, a);
+  launch.finish();
+}

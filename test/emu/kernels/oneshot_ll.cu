@@ -14,6 +14,7 @@ struct Args {
   const T *x;
   T *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 constexpr coll::u64 kOffset = coll::region::headerBytes(N, 0);
@@ -51,20 +52,21 @@ __device__ inline void finish(coll::Launch<N> &launch) {
 }
 
 template <class Shape>
-__device__ void oneshot(const Args &a) {
-  coll::Launch<N> launch(a.team);
-  Shape::forEach(Packet::count(a.M), [&](auto i) {
+__device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) send(launch, hop, i, x);
     const auto y = coll::reduceSlots<Op, T, Box>(launch, i, x);
     coll::store<Shape>(a.y, i, a.M, y);
   });
-  finish(launch);
 }
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512) allreduce_one(const __grid_constant__ Args a) { oneshot<coll::OnePacket>(a); }
-extern "C" __global__ void __launch_bounds__(512) allreduce_whole(const __grid_constant__ Args a) { oneshot<coll::WholePackets>(a); }
-extern "C" __global__ void __launch_bounds__(512) allreduce_any(const __grid_constant__ Args a) { oneshot<coll::AnyPackets>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) oneshot<coll::OnePacket>(launch, a);
+  else oneshot<coll::AnyPackets>(launch, a);
+  finish(launch);
+}

@@ -10,6 +10,7 @@ struct Args {
   const int *x;
   int *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 } // namespace

@@ -12,6 +12,7 @@ struct Args {
   const T *x;
   T *y;
   coll::u64 M;
+  coll::u64 onePacket;
 };
 
 constexpr coll::u64 kOffset = coll::region::headerBytes(N, 0);
@@ -20,11 +21,10 @@ using Ag = coll::ll::Mailbox<T, N, 1, kOffset + coll::u64(N) * LINES * 16, N, LI
 using Packet = Rs::P;
 
 template <class Shape>
-__device__ void twoshot(const Args &a) {
-  coll::Launch<N> launch(a.team);
+__device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
-  const coll::Split<T, N> X(a.M);
-  Shape::forEach(Packet::count(X.piece), [&](auto i) {
+  const coll::Pieces<Shape, T, N> X(a.M);
+  Shape::forEach(Packet::count(X.piece), [&](coll::u32 i) {
     const auto reaches = [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, X.size(r)); };
     Packet own = {};
 #pragma unroll
@@ -45,9 +45,13 @@ __device__ void twoshot(const Args &a) {
       coll::store<Shape>(a.y + X.begin(r), i, X.size(r), Yr);
     });
   });
-  launch.finish();
 }
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512) allreduce_any(const __grid_constant__ Args a) { twoshot<coll::AnyPackets>(a); }
+extern "C" __global__ void __launch_bounds__(512) allreduce(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) twoshot<coll::OnePacket>(launch, a);
+  else twoshot<coll::AnyPackets>(launch, a);
+  launch.finish();
+}

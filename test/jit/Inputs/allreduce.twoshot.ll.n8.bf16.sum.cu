@@ -1,48 +1,65 @@
 #include "coll/device.h"
+
 namespace {
+
 constexpr int N = 8;
 using T = coll::BF16;
 using Op = coll::Sum;
+
 struct Args {
   coll::Team<N> team;
   const T *x;
   T *y;
-  coll::u64 M; // elements of x and y
+  coll::u64 M;         // elements of x and y
+  coll::u64 onePacket; // whether every thread has at most one packet, and all are whole and aligned
 };
-using Rs = coll::ll::Mailbox<T, N, 0, 9344, 8, 32768, 1>;
-using Ag = coll::ll::Mailbox<T, N, 1, 9344+8*32768*16, 8, 32768, 1>;
+
+using Rs = coll::ll::Mailbox<T, N, 0, 9344, 8, 32768, 1>; // rs: number, offset, slots, lines a slot, copies
+using Ag = coll::ll::Mailbox<T, N, 1, 4203648, 8, 32768, 1>;
 using Packet = Rs::P;
 
 template <class Shape>
-__device__ void twoshot(const Args &a) {
-  coll::Launch<N> launch(a.team);
+__device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
-  const coll::Split<T, N> X(a.M);
+  const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(X.piece), [&](typename Shape::Number i) {
+  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:17   forall p in ranks: X[p] -> p.rs[me]
-    Packet own;
+    Packet X[N];
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
-      const auto p = coll::rankAt<N>(me, hop);
-      if (!coll::reaches<Shape, Packet>(i, X.size(p))) continue;
-      const auto Xp = coll::load<Shape, Packet>(a.x + X.begin(p), i, X.size(p));
-      if (hop == 0) own = Xp;
-      else Rs::send(launch, hop, me, i, Xp);
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      if (coll::reaches<Shape, Packet>(i, pieces.size(p)))
+        X[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
     }
-    //
-    Packet s;
-    if (coll::reaches<Shape, Packet>(i, X.size(me))) {
-      s = coll::reduceSlots<Op, T, Rs>(launch, i, own);
+    launch.begin();
+#pragma unroll
+    for (int hop = 1; hop < N; ++hop)
+      if (coll::reaches<Shape, Packet>(i, pieces.size(coll::rankAt<N>(me, hop)))) Rs::send(launch, hop, me, i, X[hop]);
+
+    // allreduce.coll:18   let s = reduce(op, r in ranks: rs[r])
+    Packet s = {};
+    if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
+      s = coll::reduceSlots<Op, T, Rs>(launch, i, X[0]);
+
+      // allreduce.coll:19   forall p in ranks: s -> p.ag[me]
 #pragma unroll
       for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, i, s);
     }
-    coll::eachSlot<Ag>(launch, i, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, X.size(r)); },
-      [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(a.y + X.begin(r), i, X.size(r), Yr); });
+
+    // allreduce.coll:20   forall r in ranks: Y[r] = ag[r]
+    coll::eachSlot<Ag>(
+        launch, i, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
+        [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr); });
   });
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allreduce_twoshot_ll_n8_bf16_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) twoshot<coll::OnePacket>(launch, a);
+  else twoshot<coll::AnyPackets>(launch, a);
   launch.finish();
 }
-} // namespace
-extern "C" __global__ void __launch_bounds__(512) allreduce_twoshot_ll_one(const __grid_constant__ Args a) { twoshot<coll::OnePacket>(a); }
-extern "C" __global__ void __launch_bounds__(512) allreduce_twoshot_ll_whole(const __grid_constant__ Args a) { twoshot<coll::WholePackets>(a); }
-extern "C" __global__ void __launch_bounds__(512) allreduce_twoshot_ll_any(const __grid_constant__ Args a) { twoshot<coll::AnyPackets>(a); }
