@@ -31,7 +31,36 @@ std::uint64_t capacityOf(const Program &program, const Length &domain) {
   return elements;
 }
 
+Manifest::Promise::Part part(const Slice &slice, unsigned rank, const Index::Lookup &variables) {
+  const bool row = slice.length.kind == Length::Kind::Row;
+  return {rank, unsigned(slice.buffer), row ? int(slice.index.evaluate(variables).value_or(0)) : Manifest::kWhole};
+}
+
+/// What a clause promises to each rank, for each value of its variable.
+void addPromises(const Program &program, const Ensures &e, Manifest &m) {
+  const int n = program.ranks;
+  for (int me = 0; me < n; ++me)
+    for (int bound = 0; bound < (e.variable.empty() ? 1 : n); ++bound) {
+      const auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> {
+        return name == "me" ? me : bound; // a clause has no other variable
+      };
+      Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}};
+      if (promise.reduces)
+        for (int r = 0; r < n; ++r) promise.sources.push_back(part(e.source, unsigned(r), lookup));
+      else
+        promise.sources.push_back(part(e.source, unsigned(e.from.evaluate(lookup).value_or(0)), lookup));
+      m.promises.push_back(std::move(promise));
+    }
+}
+
 } // namespace
+
+std::string ensuresText(const Program &program, const Ensures &e) {
+  const std::string_view line = program.sources->lineAt(std::uint32_t(e.where));
+  llvm::StringRef text = llvm::StringRef(line.data(), line.size()).split("//").first.trim();
+  text.consume_front("ensures");
+  return text.trim().str();
+}
 
 Manifest buildManifest(const Program &program) {
   Manifest m;
@@ -46,6 +75,10 @@ Manifest buildManifest(const Program &program) {
   for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents});
   m.extents = program.extents;
   m.inplace = program.inplace;
+  for (const Ensures &e : program.ensures) {
+    addPromises(program, e, m);
+    m.ensures.push_back(ensuresText(program, e));
+  }
   for (const Mailbox &box : program.mailboxes)
     m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
                            std::uint64_t(box.copies), passes::lineBytes(box.sync), passes::payloadBytes(box.sync),

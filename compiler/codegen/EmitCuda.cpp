@@ -44,18 +44,14 @@ private:
     if (program.op) title += ", " + std::string(keyword(*program.op));
     out.comment(title + "   generated from " + baseName(program.sourceFile));
     out.line("//");
-    for (const Ensures &e : program.ensures) out.comment("Contract  " + ensuresText(e), 10);
+    for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
     for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 10);
     out.comment("Proof     " + program.proof, 10);
     if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 10);
   }
 
-  std::string ensuresText(const Ensures &e) const {
-    llvm::StringRef line(program.sources->lineAt(std::uint32_t(e.where)).data(),
-                         program.sources->lineAt(std::uint32_t(e.where)).size());
-    line = line.trim();
-    line.consume_front("ensures");
-    std::string text = line.trim().str();
+  std::string contractText(const Ensures &e) const {
+    const std::string text = ensuresText(program, e);
     if (e.kind != Ensures::Kind::Reduction) return text;
     return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
            ", the same bits on every rank";

@@ -17,4 +17,7 @@ Emitted emitCuda(const ir::Program &program);
 /// What the host must know to launch it; all but the source map, which emitCuda gives.
 Manifest buildManifest(const ir::Program &program);
 
+/// A clause of the contract as the author wrote it, without the keyword.
+std::string ensuresText(const ir::Program &program, const ir::Ensures &clause);
+
 } // namespace coll::codegen

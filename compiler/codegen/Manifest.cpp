@@ -25,6 +25,13 @@ std::uint64_t Manifest::parameterBytes() const {
   return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size() + 1);
 }
 
+std::uint64_t Manifest::clearBytes() const {
+  std::uint64_t bytes = regionBytes;
+  for (const Mailbox &box : mailboxes)
+    if (box.fill) bytes = std::min(bytes, box.offset);
+  return bytes;
+}
+
 std::uint64_t Manifest::elements(const Argument &argument, const Extents &values) const {
   return product(argument.extents, ranks, values);
 }
@@ -71,6 +78,7 @@ void mailbox(llvm::json::OStream &json, const Manifest::Mailbox &m) {
     json.attribute("lineBytes", m.lineBytes);
     json.attribute("payloadBytes", m.payloadBytes);
     json.attribute("offset", m.offset);
+    if (m.fill) json.attribute("fill", std::int64_t(m.fill));
   });
 }
 
@@ -120,6 +128,7 @@ std::string Manifest::toJson() const {
     json.attributeArray("inplace", [&] {
       for (const auto &[a, b] : inplace) json.value(a + " = " + b);
     });
+    strings(json, "ensures", ensures);
     json.attributeArray("mailboxes", [&] {
       for (const Mailbox &m : mailboxes) mailbox(json, m);
     });

@@ -171,6 +171,7 @@ public:
 
 private:
   const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
+  Result<void> fill(const SymmetricRegion &region, const Manifest &manifest);
 
   std::unique_ptr<Gpus> gpus;
   const Cuda &cuda;
@@ -217,6 +218,23 @@ Result<void> GpuBackend::download(int rank, void *to, const void *from, std::uin
   return cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize");
 }
 
+/// Gives the mailboxes of all ranks what they hold before the first launch; regions come zeroed. Returns when all have it:
+/// a rank must not send into a slot that is yet to be filled.
+Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &manifest) {
+  for (const Manifest::Mailbox &box : manifest.mailboxes)
+    for (int rank = 0; box.fill != 0 && rank < ranks(); ++rank) {
+      Current current(cuda, gpuOf(rank));
+      const CUdeviceptr to = address(region.address(rank, rank)) + box.offset;
+      const std::uint64_t words = box.copies * box.slots * box.lines * box.lineBytes / 4;
+      if (auto done = cuda.check(cuda.cuMemsetD32(to, box.fill, words), "cuMemsetD32"); !done) return done;
+    }
+  for (const Gpu &gpu : gpus->list) {
+    Current current(cuda, gpu);
+    if (auto done = cuda.check(cuda.cuCtxSynchronize(), "cuCtxSynchronize"); !done) return done;
+  }
+  return {};
+}
+
 Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
   const Manifest &manifest = kernel.manifest;
   if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
@@ -238,6 +256,7 @@ Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
   auto region = fabric->allocate(manifest.regionBytes);
   if (!region) return region.error();
   loaded->region = std::move(*region);
+  if (auto done = fill(*loaded->region, manifest); !done) return done.error();
   for (int rank = 0; rank < ranks(); ++rank) {
     Current current(cuda, gpuOf(rank));
     CUdeviceptr status = 0;
@@ -248,7 +267,7 @@ Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
     std::vector<std::uint64_t> regions;
     for (int hop = 0; hop < ranks(); ++hop)
       regions.push_back(address(loaded->region->address(rank, (rank + hop) % ranks())));
-    loaded->teams.push_back(teamWords(regions, status, timeoutNanoseconds, rank, manifest.regionBytes));
+    loaded->teams.push_back(teamWords(regions, status, timeoutNanoseconds, rank, manifest.clearBytes()));
   }
   return std::unique_ptr<LoadedKernel>(std::move(loaded));
 }

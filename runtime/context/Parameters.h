@@ -26,9 +26,9 @@ struct ParameterBlock {
 
 /// The fields of Team<N> for rank `me`: regions[h] is that of rank (me + h) mod N as `me` addresses it.
 inline std::vector<std::uint64_t> teamWords(std::span<const std::uint64_t> regions, std::uint64_t status,
-                                            std::uint64_t timeoutNanoseconds, int me, std::uint64_t regionBytes) {
+                                            std::uint64_t timeoutNanoseconds, int me, std::uint64_t clearBytes) {
   std::vector<std::uint64_t> words(regions.begin(), regions.end());
-  for (std::uint64_t word : {status, timeoutNanoseconds, std::uint64_t(me), regionBytes}) words.push_back(word);
+  for (std::uint64_t word : {status, timeoutNanoseconds, std::uint64_t(me), clearBytes}) words.push_back(word);
   return words;
 }
 

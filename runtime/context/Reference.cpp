@@ -65,67 +65,74 @@ std::uint64_t reduceElement(DType type, ReduceOp op, int ranks, BitsOf bitsOf) {
 
 } // namespace
 
-Result<Reference> Reference::of(const Manifest &manifest) {
-  static const std::map<std::string, std::pair<Kind, bool>> kinds = {
-      {"allreduce", {Kind::AllReduce, true}},          {"reduce", {Kind::Reduce, false}},
-      {"reducescatter", {Kind::ReduceScatter, false}}, {"reduce_scatter", {Kind::ReduceScatter, false}},
-      {"allgather", {Kind::AllGather, true}},          {"all_gather", {Kind::AllGather, true}},
-      {"alltoall", {Kind::AllToAll, false}},           {"all_to_all", {Kind::AllToAll, false}},
-      {"broadcast", {Kind::Broadcast, true}}};
-  const auto found = kinds.find(manifest.collective);
-  // The library's contracts: one input x, one output y of the same type.
-  const bool usual = manifest.arguments.size() == 2 && manifest.arguments[0].direction == Direction::In &&
-                     manifest.arguments[1].direction == Direction::Out &&
-                     manifest.arguments[0].dtype == manifest.arguments[1].dtype;
-  if (found == kinds.end() || !usual)
-    return Error{Error::Code::BadInput, "there is no host reference for the contract of `" + manifest.collective +
-                                            "` yet, so a run of it cannot be verified"};
-  return Reference(manifest, found->second.first, found->second.second);
-}
-
 std::vector<std::byte> Reference::expected(int rank, std::size_t argument, const LaunchSizes &sizes,
                                            const Inputs &inputs) const {
-  const DType type = manifest.dtype;
-  const unsigned bytes = sizeOf(type);
-  const int ranks = manifest.ranks;
-  const std::uint64_t elements = manifest.elements(manifest.arguments[argument], sizes.extents);
-  const auto rootAt = sizes.scalars.find("root");
-  const int root = rootAt == sizes.scalars.end() ? 0 : int(rootAt->second);
-  if (kind == Kind::Reduce && rank != root) return {};
-
-  std::vector<std::byte> output(elements * bytes);
-  const auto input = [&](int of, std::uint64_t i) { return readElement(type, inputs(of, 0).data() + i * bytes); };
-  const std::uint64_t piece = elements / ranks; // of an output with a row for each rank
-  for (std::uint64_t i = 0; i < elements; ++i) {
-    std::uint64_t bits = 0;
-    switch (kind) {
-    case Kind::AllReduce:
-    case Kind::Reduce: bits = reduceElement(type, *manifest.op, ranks, [&](int r) { return input(r, i); }); break;
-    case Kind::ReduceScatter:
-      bits = reduceElement(type, *manifest.op, ranks, [&](int r) { return input(r, rank * elements + i); });
-      break;
-    case Kind::AllGather: bits = input(int(i / piece), i % piece); break;
-    case Kind::AllToAll: bits = input(int(i / piece), rank * piece + i % piece); break;
-    case Kind::Broadcast: bits = input(root, i); break;
-    }
-    writeElement(type, output.data() + i * bytes, bits);
+  std::vector<std::byte> output;
+  for (const Manifest::Promise &promise : manifest.promises) {
+    if (promise.output.rank != unsigned(rank) || promise.output.argument != argument) continue;
+    output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.dtype));
+    fill(promise, sizes, inputs, output);
   }
   return output;
 }
 
-std::string Reference::describe() const {
-  const std::string op = manifest.op ? std::string(keyword(*manifest.op)) : "";
-  const bool narrowFloat = isFloat(manifest.dtype) && sizeOf(manifest.dtype) < 4;
-  const std::string order = std::string(", in ascending order") + (narrowFloat ? ", accumulated in f32" : "");
-  switch (kind) {
-  case Kind::AllReduce: return "y == reduce(" + op + ", r in ranks: r.x)" + order;
-  case Kind::Reduce: return "y == reduce(" + op + ", r in ranks: r.x) on the root" + order;
-  case Kind::ReduceScatter: return "y == reduce(" + op + ", r in ranks: r.x[me])" + order;
-  case Kind::AllGather: return "y[r] == r.x";
-  case Kind::AllToAll: return "y[r] == r.x[me]";
-  case Kind::Broadcast: return "y == root.x";
+void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
+                     std::vector<std::byte> &output) const {
+  using Part = Manifest::Promise::Part;
+  const DType type = manifest.dtype;
+  const unsigned bytes = sizeOf(type);
+  /// The elements of a part, and where it begins within its argument.
+  const auto count = [&](const Part &part) {
+    Manifest::Argument shape = manifest.arguments[part.argument];
+    if (part.row != Manifest::kWhole) shape.extents.erase(shape.extents.begin());
+    return manifest.elements(shape, sizes.extents);
+  };
+  const auto begin = [&](const Part &part) {
+    return part.row == Manifest::kWhole ? 0 : std::uint64_t(part.row) * count(part);
+  };
+  const auto element = [&](const Part &part, std::uint64_t i) {
+    return readElement(type, inputs(int(part.rank), part.argument).data() + (begin(part) + i) * bytes);
+  };
+  const std::uint64_t elements = count(promise.output), first = begin(promise.output);
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    const std::uint64_t bits =
+        promise.reduces ? reduceElement(type, *manifest.op, int(promise.sources.size()),
+                                        [&](int r) { return element(promise.sources[std::size_t(r)], i); })
+                        : element(promise.sources.front(), i);
+    writeElement(type, output.data() + (first + i) * bytes, bits);
   }
-  return "";
+}
+
+bool Reference::sameOnAllRanks() const {
+  // A promise to rank r is that to rank 0 where it takes the same parts of the same ranks.
+  const auto same = [](const Manifest::Promise::Part &a, const Manifest::Promise::Part &b) {
+    return a.rank == b.rank && a.argument == b.argument && a.row == b.row;
+  };
+  std::vector<const Manifest::Promise *> firstRank;
+  for (const Manifest::Promise &promise : manifest.promises)
+    if (promise.output.rank == 0) firstRank.push_back(&promise);
+  std::vector<std::size_t> seen(std::size_t(manifest.ranks));
+  for (const Manifest::Promise &promise : manifest.promises) {
+    const std::size_t number = seen[promise.output.rank]++;
+    if (number >= firstRank.size()) return false;
+    const Manifest::Promise &other = *firstRank[number];
+    if (promise.output.argument != other.output.argument || promise.output.row != other.output.row ||
+        promise.sources.size() != other.sources.size() ||
+        !std::equal(promise.sources.begin(), promise.sources.end(), other.sources.begin(), same))
+      return false;
+  }
+  return std::all_of(seen.begin(), seen.end(), [&](std::size_t n) { return n == firstRank.size(); });
+}
+
+std::string Reference::describe() const {
+  std::string text;
+  bool reduces = false;
+  for (const std::string &clause : manifest.ensures) text += (text.empty() ? "" : " and ") + clause;
+  for (const Manifest::Promise &promise : manifest.promises) reduces |= promise.reduces;
+  if (text.empty()) return "a contract that promises no values";
+  if (!reduces) return text;
+  return text + ", in ascending order" +
+         (isFloat(manifest.dtype) && sizeOf(manifest.dtype) < 4 ? ", accumulated in f32" : "");
 }
 
 } // namespace coll

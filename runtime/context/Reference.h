@@ -2,7 +2,6 @@
 #pragma once
 
 #include "coll/Manifest.h"
-#include "coll/Result.h"
 
 #include <cstddef>
 #include <functional>
@@ -18,28 +17,25 @@ struct LaunchSizes {
   std::map<std::string, std::int64_t> scalars;
 };
 
-/// The contract of a collective as a function.
+/// The contract of a collective as a function: what its `ensures` clauses promise, Manifest::promises.
 class Reference {
 public:
-  /// Error::BadInput where Coll has no reference for the collective of this manifest.
-  static Result<Reference> of(const Manifest &manifest);
+  explicit Reference(const Manifest &manifest) : manifest(manifest) {}
 
   /// Elements of output `argument` of rank `rank`, in the contract's order: for reductions, from rank 0 up, accumulated
   /// in f32 for narrower floats and rounded once. Empty where the contract says nothing of this rank's output.
   std::vector<std::byte> expected(int rank, std::size_t argument, const LaunchSizes &sizes, const Inputs &inputs) const;
 
   /// Whether every rank's outputs are the same, so that one computation serves all.
-  bool sameOnAllRanks() const { return same; }
-  /// For a person: "y == reduce(sum, r in ranks: r.x), in ascending order, accumulated in f32".
+  bool sameOnAllRanks() const;
+  /// For a person: "y == reduce(op, r in ranks: r.x), in ascending order, accumulated in f32".
   std::string describe() const;
 
 private:
-  enum class Kind { AllReduce, Reduce, ReduceScatter, AllGather, AllToAll, Broadcast };
-  Reference(const Manifest &manifest, Kind kind, bool same) : manifest(manifest), kind(kind), same(same) {}
+  void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
+            std::vector<std::byte> &output) const;
 
   Manifest manifest;
-  Kind kind;
-  bool same;
 };
 
 } // namespace coll

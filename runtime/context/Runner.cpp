@@ -231,8 +231,7 @@ Result<Context> contextFor(const RunRequest &request, int ranks) {
 } // namespace
 
 Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
-  auto reference = Reference::of(kernel.manifest);
-  if (!reference) return reference.error();
+  Reference reference(kernel.manifest);
   auto context = contextFor(request, kernel.manifest.ranks);
   if (!context) return context.error();
   const bool emulated = context->fabric() == FabricKind::Emulated;
@@ -250,7 +249,7 @@ Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
   if (!collective) return collective.error();
   const double loadMilliseconds = millisecondsSince(start);
 
-  Runner runner(kernel, request, *context, *collective, std::move(*reference), std::move(*layout));
+  Runner runner(kernel, request, *context, *collective, std::move(reference), std::move(*layout));
   auto report = request.graph ? runner.graph() : runner.eager();
   if (report) report->kernelCompileMilliseconds = loadMilliseconds;
   return report;

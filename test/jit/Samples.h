@@ -24,6 +24,11 @@ inline Kernel sampleAllreduce(const std::string &algorithm, int ranks) {
   m.arguments = {{"x", Direction::In, m.dtype, {"M"}}, {"y", Direction::Out, m.dtype, {"M"}}};
   m.extents = {"M"};
   m.inplace = {{"y", "x"}};
+  m.ensures = {"y == reduce(op, r in ranks: r.x)"};
+  for (unsigned me = 0; me < unsigned(ranks); ++me) {
+    m.promises.push_back({{me, 1, Manifest::kWhole}, true, {}});
+    for (unsigned r = 0; r < unsigned(ranks); ++r) m.promises.back().sources.push_back({r, 0, Manifest::kWhole});
+  }
   m.domain = {{"M"}, algorithm == "twoshot"};
   m.packetBytes = 8;
   m.wholeUnit = m.domain.split ? 8 * ranks : 4;

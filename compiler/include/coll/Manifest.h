@@ -31,6 +31,9 @@ struct Manifest {
     std::string name;
     std::string sync;
     std::uint64_t slots, lines, copies, lineBytes, payloadBytes, offset;
+    /// What every word of 4 bytes of its lines holds before the first launch. Where it is not 0 the mailbox has no epochs
+    /// and lies behind those that have.
+    std::uint32_t fill = 0;
   };
 
   /// The vector that the packet loop of the kernel goes over: the product of `extents`, or a piece of it where the
@@ -39,6 +42,19 @@ struct Manifest {
     std::vector<std::string> extents;
     bool split = false;
   };
+
+  /// What one rank's output must hold after a launch, as the contract's `ensures` says, for any extents. A whole
+  /// argument is row kWhole of itself; another number is a row of its first extent.
+  struct Promise {
+    struct Part {
+      unsigned rank, argument;
+      int row;
+    };
+    Part output;
+    bool reduces = false;       ///< the sources reduced with `op`, in the order given; else there is one, copied
+    std::vector<Part> sources;
+  };
+  static constexpr int kWhole = -1;
 
   std::string member;     ///< `allreduce.oneshot.ll`
   std::string collective; ///< `allreduce`
@@ -53,6 +69,8 @@ struct Manifest {
   std::vector<std::string> extents; ///< the free extents, in the order of the kernel's parameters
   std::vector<Scalar> scalars;
   std::vector<std::pair<std::string, std::string>> inplace; ///< (`y`, `x`): y may be x; (`x`, `y[me]`)
+  std::vector<Promise> promises; ///< of all ranks; not in the JSON, which has the clauses as text
+  std::vector<std::string> ensures;
   std::vector<Mailbox> mailboxes;
   std::string entry; ///< the kernel's name in the text
   Domain domain;
@@ -70,10 +88,13 @@ struct Manifest {
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
-  /// regionBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end, and
+  /// clearBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end, and
   /// a u64 that is not zero if every thread has at most one packet and all are whole and aligned to packetBytes. The
   /// kernel then takes its quick path; it is right without, too.
   std::uint64_t parameterBytes() const;
+
+  /// How much of a region, from its start, the wrap of the epoch clears: up to the first mailbox with a fill.
+  std::uint64_t clearBytes() const;
 
   /// Elements of an argument, and packets that the kernel's loop has, for these extents. Extents that are missing
   /// count as 1.
