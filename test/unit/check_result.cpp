@@ -93,6 +93,7 @@ ir::Program rotated(bool byRank, std::string order, DType dtype = DType::F32) {
 
 TEST(CheckResult, OrderOfOperations) {
   expectProved(rotated(false, "fixed"));
+  EXPECT_EQ(name(Kind::RankDivergentOrder), "rank-divergent-order");
   expectRefuted(rotated(false, "ascending"), Kind::RankDivergentOrder, "not combined in ascending order");
   expectRefuted(rotated(true, "fixed"), Kind::RankDivergentOrder, "in another order on rank 1 than on rank 0");
   expectProved(rotated(true, "ascending", DType::I32)); // integers do not tell
