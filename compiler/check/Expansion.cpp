@@ -201,7 +201,18 @@ private:
           emit(step);
         },
         [&](const ir::Reduce &s) { reduce(s); }, [&](const ir::ForRanks &s) { forRanks(s); },
+        [&](const ir::Assign &s) {
+          Step step{Step::Kind::Fold};
+          step.where = s.where, step.value = s.variable, step.a = s.value, step.first = true;
+          setLength(step, program.values[s.value].length);
+          emit(step);
+        },
+        [&](const ir::For &s) { forLoop(s); },
+        [&](const ir::If &s) {
+          if (evaluate(s.condition)) block(s.body);
+        },
         [&](const ir::PacketLoop &s) { packetLoop(s); },
+        [&](const ir::Signal &s) { notYet(s.where); }, [&](const ir::Await &s) { notYet(s.where); },
         [&](const ir::Barrier &s) { mark(Step::Kind::Barrier, s.where, int(s.number)); },
         [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
   }
@@ -233,6 +244,21 @@ private:
       scope.pop_back();
     }
     if (branches) mark(Step::Kind::BranchesEnd, s.where);
+  }
+
+  void forLoop(const ir::For &s) {
+    const int last = evaluate(s.last);
+    for (int i = evaluate(s.first); i <= last; ++i) {
+      scope.emplace_back(s.variable, i);
+      block(s.body);
+      scope.pop_back();
+    }
+  }
+
+  void notYet(ir::SourceOffset where) {
+    Step step{Step::Kind::Fence};
+    step.where = where;
+    refuse(Refutation::Kind::WrongResult, Event::What::None, step, "announced data cannot be checked yet", "");
   }
 
   void packetLoop(const ir::PacketLoop &s) {

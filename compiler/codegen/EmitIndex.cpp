@@ -28,6 +28,12 @@ std::string plain(const Index &index, int ranks) {
   case Index::Kind::Div: return infix(" / ");
   case Index::Kind::Xor: return infix(" ^ ");
   case Index::Kind::Shl: return infix(" << ");
+  case Index::Kind::Eq: return infix(" == ");
+  case Index::Kind::Ne: return infix(" != ");
+  case Index::Kind::Lt: return infix(" < ");
+  case Index::Kind::Le: return infix(" <= ");
+  case Index::Kind::And: return infix(" && ");
+  case Index::Kind::Or: return infix(" || ");
   case Index::Kind::Mod: {
     const std::string n = plain(index.right(), ranks);
     return "((" + plain(index.left(), ranks) + " % " + n + " + " + n + ") % " + n + ")";

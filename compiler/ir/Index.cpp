@@ -27,6 +27,12 @@ std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t
   case Index::Kind::Max: return std::max(a, b);
   case Index::Kind::Xor: return a ^ b;
   case Index::Kind::Shl: return b >= 0 && b < 63 ? std::optional(a << b) : std::nullopt;
+  case Index::Kind::Eq: return a == b;
+  case Index::Kind::Ne: return a != b;
+  case Index::Kind::Lt: return a < b;
+  case Index::Kind::Le: return a <= b;
+  case Index::Kind::And: return a && b;
+  case Index::Kind::Or: return a || b;
   case Index::Kind::Constant:
   case Index::Kind::Variable: break;
   }
@@ -140,6 +146,12 @@ std::string Index::str() const {
   case Kind::Max: return call("max");
   case Kind::Xor: return infix("^");
   case Kind::Shl: return infix("<<");
+  case Kind::Eq: return infix("==");
+  case Kind::Ne: return infix("!=");
+  case Kind::Lt: return infix("<");
+  case Kind::Le: return infix("<=");
+  case Kind::And: return infix("and");
+  case Kind::Or: return infix("or");
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace coll::ir {
 
 class Index {
 public:
-  enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl };
+  enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl, Eq, Ne, Lt, Le, And, Or };
 
   /// Zero.
   Index();
@@ -34,7 +34,10 @@ public:
   static Index max(Index a, Index b);
   static Index exclusiveOr(Index a, Index b);
   static Index shiftLeft(Index a, Index b);
+  /// Any operation. Eq to Or are conditions: 1 where they hold, else 0.
   static Index make(Kind kind, Index a, Index b);
+  /// 1 where a condition does not hold.
+  static Index negate(Index condition) { return make(Kind::Eq, condition, constant(0)); }
 
   Kind kind() const;
   std::int64_t value() const;          ///< of a Constant

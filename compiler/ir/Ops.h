@@ -96,6 +96,23 @@ struct Read {
   SourceOffset where = 0;
 };
 
+/// Announces everything that this CTA has sent into `slot` of mailbox `box` of rank `peer` in this launch: releases it
+/// to that rank's CTA of the same number. Outside packet loops; every rank launches the same grid.
+struct Signal {
+  MailboxId box;
+  Index peer;
+  Index slot;
+  SourceOffset where = 0;
+};
+
+/// Waits until the writer of `slot` of this rank's mailbox has announced it in this launch, to this CTA. What was
+/// announced may be Read afterwards. Outside packet loops.
+struct Await {
+  MailboxId box;
+  Index slot;
+  SourceOffset where = 0;
+};
+
 /// Makes `slot` of this rank's mailbox empty again (sentinel, counter).
 struct Clear {
   MailboxId box;
@@ -124,9 +141,33 @@ struct Reduce {
   SourceOffset where = 0;
 };
 
+/// variable = value, for a value that is declared variable (Value::variable). Its first Assign defines it.
+struct Assign {
+  ValueId variable;
+  ValueId value;
+  SourceOffset where = 0;
+};
+
 /// The body for every rank: `variable` takes all ranks once, in no promised order.
 struct ForRanks {
   std::string variable;
+  Block body;
+  SourceOffset where = 0;
+};
+
+/// The body for variable = first, first + 1, … last, in this order; not at all if last < first. The bounds are constants
+/// once N is.
+struct For {
+  std::string variable;
+  Index first, last;
+  Block body;
+  SourceOffset where = 0;
+};
+
+/// The body where the condition is not 0. It is the same for all threads of a rank and all packets: it uses `me`, loop
+/// variables and scalars only. An `else` is a second If with the negated condition.
+struct If {
+  Index condition;
   Block body;
   SourceOffset where = 0;
 };

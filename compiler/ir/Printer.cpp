@@ -21,6 +21,7 @@ public:
     if (program.op) os << " " << keyword(*program.op);
     os << "\n";
     for (const Buffer &b : program.buffers) buffer(b);
+    for (const Scalar &s : program.scalars) os << "  in " << s.name << (s.rank ? ": rank\n" : "\n");
     for (const Mailbox &m : program.mailboxes) mailbox(m);
     block(program.body, 1);
   }
@@ -99,6 +100,11 @@ private:
         },
         [&](const Poll &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
         [&](const Read &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
+        [&](const Signal &s) { os << " rank " << s.peer << " " << slot(s.box, s.slot); },
+        [&](const Await &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Assign &s) { os << " " << str(s.value); },
+        [&](const For &s) { os << " " << s.variable << " in " << s.first << " .. " << s.last; },
+        [&](const If &s) { os << " " << s.condition; },
         [&](const Clear &s) { os << " " << slot(s.box, s.slot); },
         [&](const Combine &s) { os << " " << keyword(s.op) << " " << str(s.a) << ", " << str(s.b); },
         [&](const Reduce &s) { os << " " << keyword(s.op) << " " << s.variable << " in ranks"; },

@@ -7,6 +7,8 @@ namespace coll::ir {
 llvm::StringRef keyword(Sync sync) {
   switch (sync) {
   case Sync::LL: return "ll";
+  case Sync::Sentinel: return "sentinel";
+  case Sync::Flag: return "flag";
   case Sync::Barrier: return "barrier";
   }
   return {};
@@ -67,6 +69,8 @@ std::uint64_t Program::begin(const Slice &slice, const Extents &given, const Ind
 const Block *bodyOf(const Stmt &stmt) {
   if (const auto *s = std::get_if<Reduce>(&stmt.op())) return &s->body;
   if (const auto *s = std::get_if<ForRanks>(&stmt.op())) return &s->body;
+  if (const auto *s = std::get_if<For>(&stmt.op())) return &s->body;
+  if (const auto *s = std::get_if<If>(&stmt.op())) return &s->body;
   if (const auto *s = std::get_if<PacketLoop>(&stmt.op())) return &s->body;
   return nullptr;
 }
@@ -89,12 +93,10 @@ void walk(Block &block, llvm::function_ref<void(Stmt &)> visit) {
 
 ValueId resultOf(const Stmt &stmt) {
   return match(
-      stmt, [](const KernelBoundary &) { return kNone; }, [](const Load &s) { return s.result; },
-      [](const Store &) { return kNone; }, [](const Send &s) { return s.own; }, [](const Poll &s) { return s.result; },
-      [](const Read &s) { return s.result; }, [](const Clear &) { return kNone; },
+      stmt, [](const Send &s) { return s.own; }, [](const Load &s) { return s.result; },
+      [](const Poll &s) { return s.result; }, [](const Read &s) { return s.result; },
       [](const Combine &s) { return s.result; }, [](const Reduce &s) { return s.result; },
-      [](const ForRanks &) { return kNone; }, [](const PacketLoop &) { return kNone; },
-      [](const Barrier &) { return kNone; }, [](const Fence &) { return kNone; });
+      [](const Assign &s) { return s.variable; }, [](const auto &) { return kNone; });
 }
 
 } // namespace coll::ir

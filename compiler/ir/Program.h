@@ -8,16 +8,18 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <map>
+#include <optional>
 
 namespace coll::ir {
 
 /// The arrival protocols that can be lowered. Others are refused before there is IR of them.
-enum class Sync { LL, Barrier };
+enum class Sync { LL, Sentinel, Flag, Barrier };
 llvm::StringRef keyword(Sync sync);
 
 struct Value {
   std::string name; ///< the author's where there is one
   Length length;
+  bool variable = false; ///< may be assigned more than once
 };
 
 struct Buffer {
@@ -25,6 +27,13 @@ struct Buffer {
   Direction direction;
   DType dtype;
   std::vector<std::string> extents; ///< each a free extent, "N" or a number
+};
+
+/// An argument that is no vector: `root`. An index variable of its name; equal on all ranks in a launch, free to change
+/// from launch to launch.
+struct Scalar {
+  std::string name;
+  bool rank = true; ///< in 0 .. N-1
 };
 
 struct Mailbox {
@@ -47,7 +56,8 @@ struct Ensures {
   Slice target;            ///< of an output of rank `me`; its index may use `variable`
   Slice source;            ///< of an input of the contributing rank, which is `r` in its index (Reduction) or `from`
   std::string variable;    ///< bound by `forall … in ranks`, empty if none
-  Index from;              ///< Copy: whose value, over `variable` and `me`
+  Index from;              ///< Copy: whose value, over `variable`, `me` and scalars
+  std::optional<Index> on; ///< promised only to ranks where this condition over `me` and scalars holds
   SourceOffset where = 0;
 };
 
@@ -66,6 +76,7 @@ struct Program {
   std::vector<std::string> extents; ///< free ones, in order of appearance
   std::vector<std::pair<std::string, std::string>> inplace; ///< as Manifest::inplace
   std::vector<std::pair<Slice, Slice>> aliases; ///< (output, input) slices that may be the same memory; indices use `me`
+  std::vector<Scalar> scalars;
   std::vector<Mailbox> mailboxes;
   std::vector<Value> values;
   std::vector<Ensures> ensures;

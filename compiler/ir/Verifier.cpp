@@ -20,6 +20,8 @@ public:
         !boundary(body.back(), KernelBoundary::Side::Exit))
       return "a program starts with the entry boundary and ends with the exit boundary";
     scope.insert("me");
+    for (const Scalar &s : program.scalars) scope.insert(s.name);
+    outermost = scope.size();
     block(body);
     if (error.empty() && barriers != program.barriers) fail("the count of barriers is wrong");
     return error;
@@ -30,6 +32,7 @@ private:
   std::vector<bool> defined;
   llvm::StringSet<> scope;
   const PacketLoop *loop = nullptr;
+  std::size_t outermost = 0; ///< names in scope outside every loop
   unsigned barriers = 0;
   std::string error;
 
@@ -47,7 +50,7 @@ private:
 
   void define(ValueId v) {
     if (v < 0 || std::size_t(v) >= defined.size()) return fail("value " + std::to_string(v) + " is not in the table");
-    if (defined[v]) return fail("value " + std::to_string(v) + " is defined twice");
+    if (defined[v] && !program.values[v].variable) return fail("value " + std::to_string(v) + " is defined twice");
     defined[v] = true;
     if (loop && !program.values[v].length.sameDomain(loop->domain))
       fail("value " + std::to_string(v) + " is not of its packet loop's domain");
@@ -98,7 +101,21 @@ private:
         [&](const Load &s) { slice(s.from); }, [&](const Store &s) { slice(s.to), use(s.value); },
         [&](const Send &s) { slot(s.box, s.slot), index(s.peer), use(s.value); },
         [&](const Poll &s) { received(s.box, s.slot, s.own); }, [&](const Read &s) { received(s.box, s.slot, s.own); },
-        [&](const Clear &s) { slot(s.box, s.slot); }, [&](const Combine &s) { use(s.a), use(s.b); },
+        [&](const Clear &s) { slot(s.box, s.slot); },
+        [&](const Signal &s) {
+          slot(s.box, s.slot), index(s.peer);
+          if (loop) fail("a signal inside a packet loop");
+        },
+        [&](const Await &s) {
+          slot(s.box, s.slot);
+          if (loop) fail("an await inside a packet loop");
+        },
+        [&](const Assign &s) {
+          use(s.value);
+          if (!program.values[s.variable].variable) fail("an assignment to a value that is not variable");
+        },
+        [&](const For &s) { index(s.first), index(s.last), scoped(s.variable, s.body); },
+        [&](const If &s) { index(s.condition), block(s.body); }, [&](const Combine &s) { use(s.a), use(s.b); },
         [&](const Reduce &s) { scoped(s.variable, s.body), use(s.yield); },
         [&](const ForRanks &s) { scoped(s.variable, s.body); },
         [&](const PacketLoop &s) {
@@ -108,7 +125,7 @@ private:
           loop = nullptr;
         },
         [&](const Barrier &s) {
-          if (loop || scope.size() > 1) fail("a barrier inside a loop");
+          if (loop || scope.size() > outermost) fail("a barrier inside a loop");
           if (s.number != barriers++) fail("barriers are not numbered in order");
         },
         [&](const Fence &) {});

@@ -13,10 +13,10 @@ void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
   };
   auto rewrite = [&](Stmt &s) {
     match(
-        s, [&](KernelBoundary &) {}, [&](Load &) {}, [&](Store &op) { swap(op.value); },
+        s, [&](Store &op) { swap(op.value); },
         [&](Send &op) { swap(op.value); }, [&](Poll &op) { swap(op.own); }, [&](Read &op) { swap(op.own); },
-        [&](Clear &) {}, [&](Combine &op) { swap(op.a), swap(op.b); }, [&](Reduce &op) { swap(op.yield); },
-        [&](ForRanks &) {}, [&](PacketLoop &) {}, [&](Barrier &) {}, [&](Fence &) {});
+        [&](Assign &op) { swap(op.value); }, [&](Combine &op) { swap(op.a), swap(op.b); }, [&](Reduce &op) { swap(op.yield); },
+        [](auto &) {});
   };
   rewrite(stmt);
   if (Block *body = bodyOf(stmt)) walk(*body, rewrite);
@@ -25,11 +25,11 @@ void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
 void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
   auto look = [&](const Stmt &s) {
     match(
-        s, [&](const KernelBoundary &) {}, [&](const Load &) {}, [&](const Store &op) { visit(op.value); },
+        s, [&](const Store &op) { visit(op.value); },
         [&](const Send &op) { visit(op.value); }, [&](const Poll &op) { visit(op.own); },
-        [&](const Read &op) { visit(op.own); }, [&](const Clear &) {},
+        [&](const Read &op) { visit(op.own); }, [&](const Assign &op) { visit(op.value); },
         [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Reduce &op) { visit(op.yield); },
-        [&](const ForRanks &) {}, [&](const PacketLoop &) {}, [&](const Barrier &) {}, [&](const Fence &) {});
+        [](const auto &) {});
   };
   look(stmt);
   if (const Block *body = bodyOf(stmt)) walk(*body, look);
