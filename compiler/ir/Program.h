@@ -57,8 +57,8 @@ struct Ensures {
   Slice source;            ///< of an input of the contributing rank, which is `r` in its index (Reduction) or `from`
   std::string variable;    ///< bound by `forall … in ranks`, empty if none
   Index from;              ///< Copy: whose value, over `variable`, `me` and scalars
-  std::optional<Index> on; ///< promised only to ranks where this condition over `me` and scalars holds
   SourceOffset where = 0;
+  std::optional<Index> on = {}; ///< promised only to ranks where this condition over `me` and scalars holds
 };
 
 struct Program {
