@@ -20,6 +20,9 @@ for name in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CXX", "HOME",
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# `test/run.sh --full`: what CI has no time for as well.
+config.full = os.environ.get("COLL_TEST_FULL") == "1"
+
 config.update_golden = lit_config.params.get("update-golden") == "1"
 golden = "tee %s.golden > %t.golden" if config.update_golden else "diff -u %s.golden -"
 config.substitutions.append(("%golden", golden))
