@@ -108,7 +108,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   for (int hop = 0; hop < manifest.ranks; ++hop)
     parameter.push_back(engine.ranks[(rank + hop) % manifest.ranks].region);
   const std::uint64_t noTimeout = UINT64_MAX; // deadlock is detected, so no wait needs a limit
-  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank), manifest.regionBytes});
+  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank), manifest.clearBytes()});
   for (const Pointer &p : launch.arguments) parameter.push_back(p.buffer.address + p.byteOffset);
   parameter.insert(parameter.end(), launch.extents.begin(), launch.extents.end());
   parameter.insert(parameter.end(), launch.scalars.begin(), launch.scalars.end());

@@ -43,7 +43,7 @@ void CtaSet::erase(Cta *cta) {
 
 Engine::Engine(const Manifest &m, const Policy &p) : manifest(m), policy(p), random(p.seed) {
   ranks.resize(manifest.ranks);
-  memory.setRegionPoison(poisonOf(manifest));
+  memory.setRegionFill(fillsOf(manifest));
 }
 
 Result Engine::run() {
@@ -103,7 +103,7 @@ void Engine::prepare() {
   threads.assign(threadCount + 1, nullptr);
   units.emplace_back();
   if (policy.detectRaces && fair())
-    races = std::make_unique<RaceDetector>(threadCount, ranks.size(), headerBytes(manifest));
+    races = std::make_unique<RaceDetector>(threadCount, ranks.size(), flagRanges(manifest));
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;

@@ -129,7 +129,11 @@ private:
 /// Bytes of a region before its mailboxes.
 std::uint64_t headerBytes(const Manifest &manifest);
 
-/// The mailboxes' poison, from the manifest.
-std::vector<PoisonRange> poisonOf(const Manifest &manifest);
+/// What fresh mailboxes hold: what the manifest says, and poison where no kernel may look before it was written, so
+/// that a read too early shows.
+std::vector<FillRange> fillsOf(const Manifest &manifest);
+
+/// Where the words lie that only ever grow: the header, and the flags behind a mailbox of sync `flag`.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> flagRanges(const Manifest &manifest);
 
 } // namespace coll::emu

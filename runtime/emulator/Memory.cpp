@@ -55,18 +55,18 @@ Segment &Memory::allocate(std::string label, int rank, bool region, std::uint64_
 
 Segment::Page *Memory::freshPage(const Segment &segment, std::uint64_t page) {
   Segment::Page *fresh = zeroPage();
-  const auto fill = [&](std::uint64_t at, bool everyOther) {
+  const auto fill = [&](std::uint64_t at, const std::uint32_t *words) {
     auto &line = fresh->line[at % Segment::kPageBytes / 16];
-    const std::uint32_t words[4] = {kPoison, everyOther ? 0 : kPoison, kPoison, everyOther ? 0 : kPoison};
     std::memcpy(line.value, words, 16), std::memcpy(line.before, words, 16);
   };
   const std::uint64_t begin = page * Segment::kPageBytes, end = begin + Segment::kPageBytes;
+  const std::uint32_t poison[4] = {kPoison, kPoison, kPoison, kPoison};
   if (!segment.region)
-    for (std::uint64_t at = begin; at < end; at += 16) fill(at, false);
+    for (std::uint64_t at = begin; at < end; at += 16) fill(at, poison);
   else
-    for (const auto &range : poison)
+    for (const auto &range : fills)
       for (std::uint64_t at = std::max(begin, range.begin); at < std::min(end, range.end); at += 16)
-        fill(at, range.dataWordsOnly);
+        fill(at, range.words.data() + (at - range.begin) / 4 % range.words.size());
   return fresh;
 }
 

@@ -2,6 +2,7 @@
 // Knows nothing of threads' order; Engine decides what takes effect when and which version a load may see.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -59,15 +60,16 @@ struct Segment {
   std::vector<Page *> pages; ///< null until touched
 };
 
-/// Bytes of every region that a fresh one has poison in, so that a read too early shows. All others are zero, which is
-/// how the runtime leaves them.
-struct PoisonRange {
+/// What a fresh region holds in a stretch that begins at a multiple of 16 bytes: `words`, again and again. All other
+/// bytes are zero, which is how the runtime leaves them.
+struct FillRange {
   std::uint64_t begin, end;
-  bool dataWordsOnly; ///< every other word of 4 bytes: those between carry flags and stay zero
+  std::array<std::uint32_t, 32> words;
 };
 
 class Memory {
 public:
+  /// A NaN of every float type, in memory that nobody has written.
   static constexpr std::uint32_t kPoison = 0x7fa77fa7;
 
   Memory();
@@ -76,7 +78,7 @@ public:
   Memory &operator=(const Memory &) = delete;
 
   Segment &allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment);
-  void setRegionPoison(std::vector<PoisonRange> ranges) { poison = std::move(ranges); }
+  void setRegionFill(std::vector<FillRange> ranges) { fills = std::move(ranges); }
 
   /// The segment that owns this address or whose red zone it is in; null if nothing lies near.
   Segment *near(std::uint64_t address) const {
@@ -111,7 +113,7 @@ private:
   std::uint64_t base = 0, reservedBytes = 0;
   std::vector<Segment *> granules;
   std::vector<std::unique_ptr<Segment>> segments;
-  std::vector<PoisonRange> poison;
+  std::vector<FillRange> fills;
 
   // Pages come from blocks that grow with the run, the large ones of the host's large pages.
   struct Block {

@@ -6,8 +6,16 @@
 using namespace coll::emu;
 using coll::emulated::Order;
 
-RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount, std::uint64_t flagBytes)
-    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), flagBytes(flagBytes) {}
+RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount,
+                           std::vector<std::pair<std::uint64_t, std::uint64_t>> flags)
+    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), ranksPerformed(ranks),
+      flags(std::move(flags)) {}
+
+bool RaceDetector::isFlag(std::uint64_t inRegion) const {
+  for (const auto &[begin, end] : flags)
+    if (inRegion >= begin && inRegion < end) return true;
+  return false;
+}
 
 void RaceDetector::join(Clock &into, const Clock &other) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
@@ -21,19 +29,23 @@ void RaceDetector::report(Race::Kind kind, Event first, Event second, std::uint6
 void RaceDetector::launchBegins(const Thread &thread, int launch) {
   PerThread &t = of(thread);
   t.known = t.causal = t.fenced = ranks[thread.cta->rank];
+  t.performed = ranksPerformed[thread.cta->rank];
   t.observed.assign(t.known.size(), 0);
-  t.knownCopy = t.fencedCopy = nullptr;
+  t.knownCopy = t.fencedCopy = t.performedCopy = nullptr;
   t.unsettled.clear();
   t.launch = std::uint32_t(launch);
 }
 
 void RaceDetector::threadEnds(const Thread &thread) {
   settle(thread);
-  join(ranks[thread.cta->rank], of(thread).known);
+  PerThread &t = of(thread);
+  join(ranks[thread.cta->rank], t.known);
+  t.performed[thread.number] = t.known[thread.number];
+  join(ranksPerformed[thread.cta->rank], t.performed);
 }
 
 void RaceDetector::load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
-  const bool flag = inRegion < flagBytes;
+  const bool flag = isFlag(inRegion);
   of(thread).unsettled.push_back({location / (flag ? 4 : 16) * (flag ? 4 : 16), flag, order});
 }
 
@@ -48,6 +60,8 @@ void RaceDetector::settle(const Thread &thread) {
     if (load.order == Order::Acquire && place.released) {
       join(t.known, *place.released);
       join(t.causal, *place.released);
+      join(t.performed, *place.performed);
+      t.performedCopy = nullptr;
     }
     if (load.order != Order::Weak) {
       // A relaxed load that finds nothing new is a slot that the kernel has no interest in and reads only because
@@ -56,6 +70,8 @@ void RaceDetector::settle(const Thread &thread) {
       join(t.known, *place.known);
       t.known[writer.thread] = writer.clock;
       join(t.observed, *place.released);
+      join(t.performed, *place.performed);
+      t.performedCopy = nullptr;
     }
     if (load.flag) continue;
     if (load.order == Order::Weak && writer.thread && writer.thread != thread.number &&
@@ -71,29 +87,33 @@ void RaceDetector::settle(const Thread &thread) {
 void RaceDetector::store(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
   settle(thread);
   PerThread &t = of(thread);
-  const bool flag = inRegion < flagBytes;
+  const bool flag = isFlag(inRegion);
   Place &place = places[location / (flag ? 4 : 16) * (flag ? 4 : 16)];
   const Event writer = {thread.number, t.launch, t.known[thread.number] + 1};
   if (!flag) {
     for (const Event &reader : place.readers)
       if (reader.thread != thread.number && t.known[reader.thread] < reader.clock)
         report(Race::OverwritesRead, reader, writer, location);
-    if (place.writer.thread && place.writer.thread != thread.number &&
-        t.known[place.writer.thread] < place.writer.clock)
+    // What somebody has read who comes before this store, the store comes after.
+    if (place.readers.empty() && place.writer.thread && place.writer.thread != thread.number &&
+        t.performed[place.writer.thread] < place.writer.clock)
       report(Race::OverwritesStore, place.writer, writer, location);
     place.readers.clear();
   }
   if (!t.knownCopy) t.knownCopy = std::make_shared<const Clock>(t.known);
   if (!t.fencedCopy) t.fencedCopy = std::make_shared<const Clock>(t.fenced);
+  if (!t.performedCopy) t.performedCopy = std::make_shared<const Clock>(t.performed);
   t.known[thread.number] = writer.clock;
   if (order == Order::Release) {
+    performAll(thread);
     // Includes the thread's own stores, which the shared copy may be behind on; and, for a counter, what those who
     // added to it before have released.
     auto released = std::make_shared<Clock>(t.known);
-    if (place.released) join(*released, *place.released);
-    place.released = std::move(released);
+    auto performed = std::make_shared<Clock>(t.performed);
+    if (place.released) join(*released, *place.released), join(*performed, *place.performed);
+    place.released = std::move(released), place.performed = std::move(performed);
   } else {
-    place.released = t.fencedCopy;
+    place.released = t.fencedCopy, place.performed = t.performedCopy;
   }
   place.known = t.knownCopy;
   place.writer = writer;
@@ -103,17 +123,29 @@ void RaceDetector::fence(const Thread &thread) {
   settle(thread);
   PerThread &t = of(thread);
   join(t.causal, t.observed);
+  performAll(thread);
   t.fenced = t.known;
   t.fencedCopy = nullptr;
 }
 
+/// A release or fence: what the thread and, before a CTA barrier, its mates have stored takes effect first.
+void RaceDetector::performAll(const Thread &thread) {
+  PerThread &t = of(thread);
+  const std::uint32_t first = thread.number - thread.at.thread.x; // mates have consecutive numbers
+  for (std::uint32_t mate = first; mate < first + thread.at.blockDim.x; ++mate)
+    t.performed[mate] = std::max(t.performed[mate], t.causal[mate]);
+  t.performed[thread.number] = t.known[thread.number];
+  t.performedCopy = nullptr;
+}
+
 void RaceDetector::ctaBarrier(const std::vector<Thread *> &mates) {
-  Clock known = of(*mates[0]).known, causal = of(*mates[0]).causal;
-  for (const Thread *mate : mates) join(known, of(*mate).known), join(causal, of(*mate).causal);
+  Clock known = of(*mates[0]).known, causal = of(*mates[0]).causal, performed = of(*mates[0]).performed;
+  for (const Thread *mate : mates)
+    join(known, of(*mate).known), join(causal, of(*mate).causal), join(performed, of(*mate).performed);
   for (const Thread *mate : mates) causal[mate->number] = of(*mate).known[mate->number];
   for (const Thread *mate : mates) {
     PerThread &t = of(*mate);
-    t.known = known, t.causal = causal;
-    t.knownCopy = nullptr;
+    t.known = known, t.causal = causal, t.performed = performed;
+    t.knownCopy = t.performedCopy = nullptr;
   }
 }

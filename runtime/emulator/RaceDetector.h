@@ -7,6 +7,8 @@
 //    what another has read, as a store is not made before the loads that it depends on.
 //  - causality: what PTX promises for weak accesses. Needs a release or fence, the acquire or fence that sees it, CTA
 //    barriers and the ends of launches.
+// Between them lies what one store overwrites that nobody has read, as when a slot was cleared: dependency orders loads
+// before stores, but the stores of one thread only through a release, a fence or the end of its launch.
 #pragma once
 
 #include "emulator/Grid.h"
@@ -18,8 +20,9 @@ namespace coll::emu {
 
 class RaceDetector {
 public:
-  /// `flagBytes`: size of the region's header, whose words only ever grow, so that overwriting one is no race.
-  RaceDetector(std::size_t threadCount, std::size_t rankCount, std::uint64_t flagBytes);
+  /// `flags`: where a region has words that only ever grow, so that overwriting one is no race.
+  RaceDetector(std::size_t threadCount, std::size_t rankCount,
+               std::vector<std::pair<std::uint64_t, std::uint64_t>> flags);
 
   // Called as they happen, in the order of the run. `location` is Memory::location of the access, `inRegion` its
   // offset in the region.
@@ -60,7 +63,8 @@ private:
     Clock causal;   ///< by causality
     Clock fenced;   ///< `known` at the last fence
     Clock observed; ///< released to this thread through relaxed loads; a fence makes it causal
-    std::shared_ptr<const Clock> knownCopy, fencedCopy; ///< for the stores until the next change
+    Clock performed; ///< whose stores take effect before any later one of this thread
+    std::shared_ptr<const Clock> knownCopy, fencedCopy, performedCopy; ///< for the stores until the next change
     std::vector<Load> unsettled;
     std::uint32_t launch = 0;
   };
@@ -69,18 +73,21 @@ private:
     Event writer;
     std::shared_ptr<const Clock> known;    ///< the writer's when it stored
     std::shared_ptr<const Clock> released; ///< what an acquire of this store gains
+    std::shared_ptr<const Clock> performed; ///< stores that take effect before this one
     std::vector<Event> readers;
   };
 
   PerThread &of(const Thread &thread) { return threads[thread.number]; }
   static void join(Clock &into, const Clock &other);
+  bool isFlag(std::uint64_t inRegion) const;
   void settle(const Thread &thread);
+  void performAll(const Thread &thread);
   void report(Race::Kind kind, Event first, Event second, std::uint64_t location);
 
   std::vector<PerThread> threads;
-  std::vector<Clock> ranks; ///< at the end of the launches so far
+  std::vector<Clock> ranks, ranksPerformed; ///< at the end of the launches so far
   std::unordered_map<std::uint64_t, Place> places;
-  std::uint64_t flagBytes;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> flags;
   std::optional<Race> found;
 };
 

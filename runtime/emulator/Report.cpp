@@ -22,14 +22,28 @@ static unsigned long long wide(std::uint64_t v) {
   return v;
 }
 
-std::vector<PoisonRange> coll::emu::poisonOf(const Manifest &manifest) {
-  std::vector<PoisonRange> ranges;
+static std::uint64_t endOf(const coll::Manifest::Mailbox &box) {
+  return box.offset + box.copies * box.slots * box.lines * box.lineBytes;
+}
+
+std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
+  constexpr std::uint32_t poison = Memory::kPoison;
+  std::vector<FillRange> ranges;
   for (const auto &box : manifest.mailboxes) {
-    // Other modes agree with the runtime on what a fresh slot holds; these two say nothing of it.
-    if (box.sync != "ll" && box.sync != "barrier" && box.sync != "flag") continue;
-    const std::uint64_t end = box.offset + box.copies * box.slots * box.lines * box.lineBytes;
-    ranges.push_back({box.offset / 16 * 16, end, box.sync == "ll"});
+    FillRange range = {box.offset, endOf(box), {}};
+    for (unsigned w = 0; w < range.words.size(); ++w)
+      if (box.sync == "ll") range.words[w] = w % 2 ? 0 : poison; // data and epoch by turns
+      else if (box.sync == "ll128") range.words[w] = w < 30 ? poison : 0; // the epoch is last
+      else range.words[w] = box.sync == "barrier" || box.sync == "flag" ? poison : box.fill;
+    ranges.push_back(range);
   }
+  return ranges;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const Manifest &manifest) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, headerBytes(manifest)}};
+  for (const auto &box : manifest.mailboxes)
+    if (box.sync == "flag") ranges.push_back({endOf(box), endOf(box) + box.slots * kMaxCtas * 4});
   return ranges;
 }
 
@@ -48,8 +62,12 @@ std::string Engine::describeInRegion(std::uint64_t offset) const {
                   wide(word / n / kMaxCtas));
   }
   for (const auto &box : manifest.mailboxes) {
-    const std::uint64_t bytes = box.copies * box.slots * box.lines * box.lineBytes;
-    if (offset < box.offset || offset >= box.offset + bytes) continue;
+    if (box.sync == "flag" && offset >= endOf(box) && offset < endOf(box) + box.slots * kMaxCtas * 4) {
+      const std::uint64_t word = (offset - endOf(box)) / 4;
+      return format("the flag of mailbox `%s`, slot %llu, CTA %llu", box.name.c_str(), wide(word % box.slots),
+                    wide(word / box.slots));
+    }
+    if (offset < box.offset || offset >= endOf(box)) continue;
     const std::uint64_t line = (offset - box.offset) / box.lineBytes;
     return format("mailbox `%s` copy %llu slot %llu line %llu", box.name.c_str(), wide(line / box.lines / box.slots),
                   wide(line / box.lines % box.slots), wide(line % box.lines));

@@ -52,7 +52,7 @@ void comparesWithTheDevice() {
   EXPECT_EQ(reinterpret_cast<std::uint64_t>(args.team.status), 0x2000u);
   EXPECT_EQ(args.team.timeout, 77u);
   EXPECT_EQ(args.team.me, unsigned(N - 1));
-  EXPECT_EQ(args.team.regionBytes, 4096u);
+  EXPECT_EQ(args.team.clearBytes, 4096u);
   EXPECT_EQ(args.y, pointers[1]);
   EXPECT_EQ(args.M, 123u);
   EXPECT_EQ(args.onePacket, 1u);

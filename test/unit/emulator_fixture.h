@@ -1,9 +1,11 @@
-// What the emulator's tests share: compiling a test kernel and running an all-reduce of integers on it.
+// What the emulator's tests share: compiling a test kernel and running an all-reduce on it.
 #pragma once
 
 #include "emulator/Emulator.h"
 
 #include <gtest/gtest.h>
+
+#include <functional>
 
 namespace coll::emu::test {
 
@@ -21,17 +23,21 @@ struct Step {
   bool inplace = false;
 };
 
-/// An all-reduce of i32 by one kernel, launched several times.
+/// An all-reduce by one kernel, launched several times.
 struct AllReduce {
   std::string file;
   int ranks = 8;
   std::uint64_t lines = 64;
   unsigned copies = 2;
-  std::string sync = "ll"; ///< `ll` or `barrier`: decides the layout of the mailbox
+  std::string sync = "ll"; ///< decides the layout of the mailboxes
+  DType dtype = DType::I32; ///< or F32, F16, BF16
   std::vector<std::string> defects;
   std::vector<Step> steps;
   std::uint32_t epoch = 0;
   int mailboxes = 1;
+  /// The bits of element i of a rank's input to a launch. By default numbers whose sums are exact and, among floats,
+  /// zeros of both signs and NaNs.
+  std::function<std::uint32_t(int rank, std::size_t step, std::uint64_t i)> input;
 
   Manifest manifest() const;
 };

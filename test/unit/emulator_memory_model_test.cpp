@@ -3,6 +3,7 @@
 
 using namespace coll::emu;
 using namespace coll::emu::test;
+using coll::DType;
 
 namespace {
 
@@ -24,7 +25,36 @@ AllReduce oneshotBarrier() {
 AllReduce oneshotFlag(std::vector<std::string> defects) {
   AllReduce job = oneshotBarrier();
   job.file = "oneshot_flag.cu";
+  job.sync = "flag";
   job.defects = std::move(defects);
+  return job;
+}
+
+AllReduce twoshotFlag() {
+  AllReduce job;
+  job.file = "twoshot_flag.cu";
+  job.sync = "flag";
+  job.copies = 1;
+  job.mailboxes = 2;
+  job.steps.assign(4, {1024, 2, 32});
+  return job;
+}
+
+AllReduce oneshotSentinel(std::vector<std::string> defects = {}) {
+  AllReduce job;
+  job.file = "oneshot_sentinel.cu";
+  job.sync = "sentinel";
+  job.dtype = DType::F32;
+  job.defects = std::move(defects);
+  job.steps.assign(6, {128, 1, 32});
+  return job;
+}
+
+AllReduce twoshotSentinel() {
+  AllReduce job = oneshotSentinel();
+  job.file = "twoshot_sentinel.cu";
+  job.mailboxes = 2;
+  job.steps.assign(5, {1024, 1, 32});
   return job;
 }
 
@@ -95,6 +125,100 @@ TEST(EmulatorFlag, MissingCtaSyncIsFound) {
 }
 TEST(EmulatorFlag, MissingAcquireIsFound) {
   EXPECT_GT(countBad(oneshotFlag({"WAIT_RELAXED"}), 20), 3);
+}
+
+TEST(EmulatorFlag, OneCopyIsFound) {
+  AllReduce job = oneshotFlag({});
+  job.copies = 1;
+  EXPECT_GT(countBad(job, 40), 3);
+}
+TEST(EmulatorFlag, TwoShotNeedsOneCopy) {
+  expectGood(twoshotFlag(), 40);
+}
+
+TEST(EmulatorSentinel, TwoCopiesAreRight) {
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    AllReduce job = oneshotSentinel();
+    job.dtype = dtype;
+    expectGood(job, 32);
+    expectGood(job, 8, Atomicity::Bytes16);
+  }
+}
+TEST(EmulatorSentinel, OneCopyIsFound) {
+  AllReduce job = oneshotSentinel();
+  job.copies = 1;
+  EXPECT_GT(countBad(job, 20), 5);
+}
+TEST(EmulatorSentinel, PayloadEqualToTheSentinelIsFound) {
+  EXPECT_EQ(countBad(oneshotSentinel({"NOT_CANONICAL"}), 8), 8);
+}
+TEST(EmulatorSentinel, UncheckedWordIsFound) {
+  EXPECT_GT(countBad(oneshotSentinel({"UNCHECKED"}), 20), 10);
+  expectGood(oneshotSentinel({"UNCHECKED"}), 8, Atomicity::Bytes16); // where packets arrive whole, one word is enough
+}
+TEST(EmulatorSentinel, ADeferredClearNeedsThreeCopies) {
+  AllReduce job = oneshotSentinel({"DEFERRED"});
+  job.copies = 3;
+  expectGood(job, 40);
+  job.copies = 2;
+  EXPECT_GT(countBad(job, 40), 2);
+}
+TEST(EmulatorSentinel, ADeferredClearOfThisLaunchsRangeIsFound) {
+  AllReduce job = oneshotSentinel({"DEFERRED"});
+  job.copies = 3;
+  const std::uint64_t counts[] = {128, 32, 128, 8, 256, 100};
+  for (std::size_t i = 0; i < job.steps.size(); ++i) job.steps[i].count = counts[i];
+  expectGood(job, 20);
+  job.defects.push_back("THIS_RANGE");
+  EXPECT_GT(countBad(job, 20), 10);
+}
+TEST(EmulatorSentinel, AnEagerClearFollowsChangingCounts) {
+  AllReduce job = oneshotSentinel();
+  const std::uint64_t counts[] = {128, 31, 127, 1, 256, 100};
+  for (std::size_t i = 0; i < job.steps.size(); ++i)
+    job.steps[i] = {counts[i], 1 + unsigned(i % 2), 32, 0, unsigned(i % 3), i % 2 == 0};
+  expectGood(job, 40);
+}
+TEST(EmulatorSentinel, TwoShotNeedsTwoCopies) {
+  expectGood(twoshotSentinel(), 24);
+  AllReduce job = twoshotSentinel();
+  job.copies = 1;
+  EXPECT_GT(countBad(job, 24), 0);
+}
+// A batch of slots reaches back over some that were read, and cleared, before.
+TEST(EmulatorSentinel, MoreRanksThanABatch) {
+  for (int ranks : {3, 9, 13}) {
+    AllReduce job = oneshotSentinel();
+    job.ranks = ranks;
+    job.steps.assign(4, {64, 1, 16});
+    expectGood(job, 8);
+  }
+}
+TEST(EmulatorSentinel, EpochsWrap) {
+  AllReduce job = oneshotSentinel();
+  job.ranks = 4;
+  job.epoch = 0xfffffffd;
+  job.steps.assign(6, {100, 2, 16});
+  for (unsigned copies : {2, 3}) {
+    job.copies = copies;
+    expectGood(job, 20);
+  }
+}
+// Subnormals, NaNs and whatever else: all but -0.0 arrive as they are, NaNs as some NaN.
+TEST(EmulatorSentinel, EveryBitPatternArrives) {
+  AllReduce job = oneshotSentinel();
+  job.ranks = 2;
+  job.lines = 16384;
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    job.dtype = dtype;
+    job.steps.assign(2, {65536, 1, 32});
+    job.input = [dtype](int rank, std::size_t step, std::uint64_t i) -> std::uint32_t {
+      if (rank != int(step)) return 0;
+      if (dtype != DType::F32) return std::uint32_t(i);
+      return std::uint32_t(i % 2 ? i << 16 | 0x8000 : (i & 0x8000) << 16 | (i & 0x7fff)); // in the halves of a word
+    };
+    expectGood(job, 2);
+  }
 }
 
 TEST(Emulator, ASeedReplaysExactly) {

@@ -3,6 +3,7 @@
 
 using namespace coll::emu;
 using namespace coll::emu::test;
+using coll::DType;
 
 namespace {
 
@@ -12,6 +13,7 @@ AllReduce job(const std::string &file, const std::string &sync, std::vector<std:
   job.sync = sync;
   job.ranks = 4;
   job.defects = std::move(defects);
+  if (sync == "sentinel") job.dtype = DType::F32;
   job.steps.assign(5, {sync == "ll" ? 64u : 128u, 2, 16});
   return job;
 }
@@ -38,7 +40,17 @@ void expectNone(const AllReduce &job) {
 TEST(EmulatorRace, RightKernelsHaveNone) {
   expectNone(job("oneshot_ll.cu", "ll"));
   expectNone(job("oneshot_barrier.cu", "barrier"));
-  expectNone(job("oneshot_flag.cu", "barrier"));
+  expectNone(job("oneshot_flag.cu", "flag"));
+  expectNone(job("oneshot_sentinel.cu", "sentinel"));
+  AllReduce deferred = job("oneshot_sentinel.cu", "sentinel", {"DEFERRED"});
+  deferred.copies = 3;
+  expectNone(deferred);
+  AllReduce cleared = job("twoshot_sentinel.cu", "sentinel");
+  cleared.mailboxes = 2;
+  expectNone(cleared);
+  AllReduce announced = job("twoshot_flag.cu", "flag");
+  announced.copies = 1, announced.mailboxes = 2;
+  expectNone(announced);
   AllReduce twoshot = job("twoshot_ll.cu", "ll");
   twoshot.copies = 1, twoshot.mailboxes = 2;
   expectNone(twoshot);
@@ -54,8 +66,8 @@ TEST(EmulatorRace, NoneWhereCountsChange) {
 }
 
 TEST(EmulatorRace, NoneWhereGridsChangeAndEpochsWrap) {
-  for (const char *file : {"oneshot_ll.cu", "oneshot_barrier.cu"}) {
-    AllReduce changing = job(file, file == std::string("oneshot_ll.cu") ? "ll" : "barrier");
+  for (const char *sync : {"ll", "barrier", "flag", "sentinel"}) {
+    AllReduce changing = job(std::string("oneshot_") + sync + ".cu", sync);
     changing.epoch = 0xfffffffd;
     for (std::size_t i = 0; i < changing.steps.size(); ++i) changing.steps[i].grid = 1 + i % 3;
     expectNone(changing);
@@ -70,10 +82,27 @@ TEST(EmulatorRace, OneCopy) {
   expectRace(barrier, "which overwrites what the first may have yet to read");
 }
 
+// The clears of a slot race with the packets that come after them.
+TEST(EmulatorRace, SentinelCopies) {
+  AllReduce eager = job("oneshot_sentinel.cu", "sentinel");
+  AllReduce deferred = job("oneshot_sentinel.cu", "sentinel", {"DEFERRED"});
+  AllReduce twoshot = job("twoshot_sentinel.cu", "sentinel");
+  eager.copies = twoshot.copies = 1, deferred.copies = 2, twoshot.mailboxes = 2;
+  expectRace(eager, "race on ");
+  expectRace(deferred, "race on ");
+  expectRace(twoshot, "which stores it");
+}
+
+TEST(EmulatorRace, FlagCopies) {
+  AllReduce flag = job("oneshot_flag.cu", "flag");
+  flag.copies = 1;
+  expectRace(flag, "which overwrites what the first may have yet to read");
+}
+
 TEST(EmulatorRace, EarlyReads) {
   expectRace(job("oneshot_barrier.cu", "barrier", {"NO_BARRIER"}), "race on ");
   for (const char *defect : {"FLAG_RELAXED", "FLAG_FIRST", "NO_CTA_SYNC", "WAIT_RELAXED"}) {
     SCOPED_TRACE(defect);
-    expectRace(job("oneshot_flag.cu", "barrier", {defect}), "which reads what may not have arrived");
+    expectRace(job("oneshot_flag.cu", "flag", {defect}), "which reads what may not have arrived");
   }
 }

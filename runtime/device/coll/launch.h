@@ -88,7 +88,7 @@ struct Launch {
       for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
       awaitAtLeast(region + counter, N * gridDim.x, kWrap, meeting);
       if (meeting == 1) break;
-      const u32 units = u32(team.regionBytes / 16);
+      const u32 units = u32(team.clearBytes / 16);
 #pragma unroll 1
       for (u32 u = blockIdx.x; u < units; u += gridDim.x)
         if (u != region::kWrapCounters / 16) ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}});

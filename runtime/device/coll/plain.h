@@ -12,13 +12,12 @@ using Packet = coll::Packet<T, 16>;
 template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
 struct Mailbox {
   using P = Packet<T>;
-  static constexpr u64 kSlotBytes = kLines * P::kBytes;
-
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, P::kBytes>;
   /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
-  __device__ static u64 at(u32 epoch, u32 slot, u32 i) {
-    const u64 copy = kCopies > 1 ? epoch % kCopies * (kSlots * kSlotBytes) : 0;
-    return kOffset + copy + slot * kSlotBytes + u64(i) * P::kBytes;
-  }
+  __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
+
+  /// What a packet is when it arrives: itself.
+  __device__ static const P &sent(const P &data) { return data; }
 
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Weak: seen there after a barrier.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
@@ -34,7 +33,7 @@ struct Mailbox {
     const char *packets = launch.team.peer[0] + at(launch.epoch, first, i);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s)
-      if (wanted >> s & 1) part[s] = detail::loadWhole<P>(packets + s * kSlotBytes);
+      if (wanted >> s & 1) part[s] = detail::loadWhole<P>(packets + s * Lines::kSlotBytes);
   }
 };
 

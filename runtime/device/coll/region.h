@@ -32,4 +32,22 @@ __device__ constexpr u64 headerBytes(u64 ranks, u64 barriers) {
   return (kBarrierWords + barriers * kMaxCtas * ranks * 4 + 127) / 128 * 128;
 }
 
+/// Where the lines of a mailbox lie: kCopies copies, of which epoch e uses number e mod kCopies, of kSlots slots of
+/// kLines lines.
+template <u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u32 kLineBytes>
+struct Lines {
+  static constexpr u64 kSlotBytes = kLines * kLineBytes, kBytes = kCopies * kSlots * kSlotBytes;
+
+  /// Byte offset in a region of line `i` of slot `slot` in the copy of `epoch`. In 32 bits where the region allows it.
+  __device__ static auto at(u32 epoch, u32 slot, u32 i) {
+    if constexpr (kOffset + kBytes <= 0xffffffffu) {
+      const u32 copy = kCopies > 1 ? epoch % kCopies * u32(kSlots * kSlotBytes) : 0;
+      return u32(kOffset) + copy + slot * u32(kSlotBytes) + i * kLineBytes;
+    } else {
+      const u64 copy = kCopies > 1 ? epoch % kCopies * (kSlots * kSlotBytes) : 0;
+      return kOffset + copy + slot * kSlotBytes + u64(i) * kLineBytes;
+    }
+  }
+};
+
 } // namespace coll::region

@@ -16,18 +16,18 @@ __device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typena
   constexpr u32 kCount = N < kSlotsInFlight ? N : kSlotsInFlight;
 #pragma unroll 1
   for (u32 first = 0; first < N; first += kCount) {
-    // The last batch reaches back so that it is full too; what it reads again is not used again.
+    // The last batch reaches back so that it is full too; what it reads again is neither waited for nor used.
     const u32 from = N % kCount == 0 || first + kCount <= N ? first : N - kCount;
     u32 wanted = 0;
 #pragma unroll
-    for (u32 s = 0; s < kCount; ++s) wanted |= u32(reaches(from + s)) << s;
+    for (u32 s = 0; s < kCount; ++s) wanted |= u32(from + s >= first && reaches(from + s)) << s;
     if (skip - from < kCount) wanted &= ~(1u << (skip - from));
     typename Box::P part[kCount];
     Box::template receive<kCount>(launch, from, wanted, i, part);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
       const u32 r = from + s;
-      if (r >= first && reaches(r)) use(r, select(r == skip, own, part[s]));
+      if (r >= first && reaches(r)) use(r, select(r == skip, Box::sent(own), part[s]));
     }
   }
 }
@@ -70,8 +70,8 @@ template <class Op, class T, class Box, int N>
 __device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, const typename Box::P &own) {
   if constexpr (N == 2) { // one line to look at
     const bool low = launch.me() == 0;
-    const typename Box::P other = readSlot<Box>(launch, low ? 1 : 0, i);
-    return combine<Op, T>(select(low, own, other), select(low, other, own));
+    const typename Box::P mine = Box::sent(own), other = readSlot<Box>(launch, low ? 1 : 0, i);
+    return combine<Op, T>(select(low, mine, other), select(low, other, mine));
   } else {
     return detail::reduceSlots<Op, T, Box>(launch, i, launch.me(), own);
   }

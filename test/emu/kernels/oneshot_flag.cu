@@ -1,6 +1,6 @@
-// One-shot all-reduce by weak stores and one flag for each CTA and source. Defects: FLAG_RELAXED raises the flag
-// without a release, FLAG_FIRST before the data, NO_CTA_SYNC before the CTA mates have stored, WAIT_RELAXED reads it
-// without an acquire.
+// One-shot all-reduce, sync flag; a rank's own packets go through its own slot. With COPIES 1 it is wrong: a fast rank
+// overwrites what a slow one has yet to read. Other defects: FLAG_RELAXED raises the flag without a release, FLAG_FIRST
+// before the data, NO_CTA_SYNC before the CTA mates have stored, WAIT_RELAXED reads it without an acquire.
 #include "coll/device.h"
 
 namespace {
@@ -17,54 +17,58 @@ struct Args {
   coll::u64 onePacket;
 };
 
-// The flags are the words of barrier 0.
-using Box = coll::plain::Mailbox<T, N, 0, coll::region::headerBytes(N, 1), N, LINES, 2>;
+using Box = coll::flag::Mailbox<T, N, 0, coll::region::headerBytes(N, 0), N, LINES, COPIES>;
 using Packet = Box::P;
 
-__device__ inline coll::u64 flagOf(coll::u32 source) {
-  return coll::region::kBarrierWords + (blockIdx.x * N + source) * 4;
-}
-
-__device__ inline void raiseFlags(coll::Launch<N> &launch) {
-  const coll::u32 hop = threadIdx.x;
+__device__ inline void announce(coll::Launch<N> &launch, coll::u32 slot) {
+#if defined(FLAG_RELAXED) || defined(NO_CTA_SYNC)
+  launch.begin();
+#ifndef NO_CTA_SYNC
+  coll::ptx::ctaSync();
+#endif
+  const coll::u32 hop = threadIdx.x + 1;
   if (hop >= N) return;
-  char *flag = launch.team.peer[hop] + flagOf(launch.me());
+  char *flag = launch.team.peer[hop] + Box::flagOf(slot);
 #ifdef FLAG_RELAXED
   coll::ptx::storeRelaxed4(flag, launch.epoch);
 #else
   coll::ptx::storeRelease4(flag, launch.epoch);
 #endif
+#else
+  Box::announce(launch, slot);
+#endif
 }
 
-__device__ inline void awaitFlags(coll::Launch<N> &launch) {
-  if (threadIdx.x >= N) return;
-  const char *flag = launch.team.peer[0] + flagOf(threadIdx.x);
+__device__ inline void await(coll::Launch<N> &launch) {
 #ifdef WAIT_RELAXED
-  while (coll::ptx::loadRelaxed4(flag) < launch.epoch) coll::ptx::spinHint(flag);
+  if (threadIdx.x < N && threadIdx.x != launch.me()) {
+    const char *flag = launch.team.peer[0] + Box::flagOf(threadIdx.x);
+    while (coll::ptx::loadRelaxed4(flag) < launch.epoch) coll::ptx::spinHint(flag);
+  }
+  coll::ptx::ctaSync();
 #else
-  while (coll::ptx::loadAcquire4(flag) < launch.epoch) coll::ptx::spinHint(flag);
+  Box::await(launch, 0, N, launch.me());
 #endif
 }
 
 template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
-  launch.begin();
+  const coll::u32 me = launch.me();
+
 #ifdef FLAG_FIRST
-  raiseFlags(launch);
+  announce(launch, me);
 #endif
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    launch.begin();
 #pragma unroll
-    for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, launch.me(), i, x);
+    for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, me, i, x);
   });
-#ifndef NO_CTA_SYNC
-  coll::ptx::ctaSync();
-#endif
 #ifndef FLAG_FIRST
-  raiseFlags(launch);
+  announce(launch, me);
 #endif
-  awaitFlags(launch);
-  coll::ptx::ctaSync();
+
+  await(launch);
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
     coll::store<Shape>(a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
   });

@@ -30,7 +30,7 @@ extern "C" __global__ void broken(const __grid_constant__ Args a) {
 #elif DEFECT == 5 // not aligned to its size
   coll::ptx::store8(a.y + 1, 7);
 #elif DEFECT == 6 // past the end of the scratch region
-  coll::ptx::storeRelaxed16(a.team.peer[1] + a.team.regionBytes, coll::Words2{{0, 0}});
+  coll::ptx::storeRelaxed16(a.team.peer[1] + a.team.clearBytes, coll::Words2{{0, 0}});
 #elif DEFECT == 7 // nothing there at all
   coll::ptx::store4(nullptr, 7);
 #elif DEFECT == 8 // a wait for what never comes

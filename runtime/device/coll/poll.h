@@ -1,0 +1,59 @@
+// Waiting for lines of 16 bytes that show themselves whether they have arrived. All loads of a batch are in flight
+// together, and what is rare lies out of line, so that what runs while all is well lies close together.
+//
+// A wire form has late(line, epoch), zero if the line has arrived, and found(line), the epoch that a line which has
+// not arrived carries, for the report.
+#pragma once
+
+#include "coll/packet.h"
+
+namespace coll::detail {
+
+/// The first s of the set bits of `wanted` whose line, at lines + s * stride, is late; kNone if all have arrived.
+template <class Wire>
+__device__ inline u32 firstLate(const char *lines, u64 stride, u32 wanted, u32 epoch) {
+#pragma unroll 1
+  for (u32 s = 0; wanted >> s != 0; ++s)
+    if ((wanted >> s & 1) && Wire::late(ptx::loadRelaxed16(lines + s * stride), epoch) != 0) return s;
+  return kNone;
+}
+
+/// The rare part of a wait: see Watch. Returns `since` for the next check, or 0 when the wait must be given up.
+template <class Wire>
+__device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first,
+                                             u32 wanted, u32 epoch, const char *lines, u64 stride) {
+  if (aborted(status)) return 0;
+  if (!ranOut(timeout, since)) return since;
+  const u32 s = firstLate<Wire>(lines, stride, wanted, epoch);
+  if (s == kNone) return since;
+  report(status, me, mailbox, first + s, epoch, Wire::found(ptx::loadRelaxed16(lines + s * stride)));
+  return 0;
+}
+
+/// Waits for kCount lines, kStride apart from `lines` on, and returns them in `seen`. Line s is that of slot first + s
+/// of `mailbox`; it is waited for if bit s of `wanted` is set or kCount is 1. The others are read too, but what they
+/// hold has no meaning. Relaxed: a line that has arrived says nothing of any other.
+template <class Wire, u32 kCount, u64 kStride, int N>
+__device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32 wanted, const char *lines,
+                                  Words2 (&seen)[kCount]) {
+  const u32 epoch = launch.epoch;
+  u32 since = 0;
+  for (;;) {
+    u32 late = 0;
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s)
+      if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s], epoch);
+    if (late == 0) break;
+    if constexpr (ptx::kParks)
+      if (const u32 s = firstLate<Wire>(lines, kStride, wanted, epoch); s != kNone) ptx::spinHint(lines + s * kStride);
+    if (!launch.watch.due()) continue;
+    since = checkWait<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted, epoch,
+                            lines, kStride);
+    if (since == 0) break;
+    launch.watch.goOn();
+  }
+}
+
+} // namespace coll::detail

@@ -1,0 +1,116 @@
+// Sync mode `sentinel`: raw data in slots that hold, while they are empty, a value which no payload has.
+//
+// The value is -0.0 in every element; a sender turns -0.0 into +0.0 first, so that a word equal to the sentinel is one
+// that has not arrived. It is compared as bits, so NaNs, infinities and subnormals pass. The reader writes the sentinel
+// back after its last read.
+//
+// Rests on:
+//  - 8-byte atomicity, which PTX promises: a packet is two scalars of 8 bytes, and every word of 4 bytes in both is
+//    looked at. All accesses to a slot, clears included, are v2.b64, as PTX has no order for accesses of mixed sizes.
+//  - The reader's clear takes effect before the writer's next packet. Nothing in a launch orders the two: the end of
+//    the reader's launch does, and what it sends in its next launch is the writer's credit. So a mailbox has at least
+//    two copies.
+//  - The poll and the stores that depend on it are not swapped, as all shipping hardware has it.
+// A slot carries no epoch: the host fills all copies with the sentinel before the first launch, on all ranks, and the
+// wrap of the epoch leaves them as they are (Team::clearBytes).
+#pragma once
+
+#include "coll/poll.h"
+
+namespace coll::sentinel {
+
+constexpr u32 kLineBytes = 16;
+
+template <class T>
+using Packet = coll::Packet<T, 16>;
+
+/// The sentinel of an element type, as a word of 4 bytes, and what is sent for a word of payload, in which -0.0 is
+/// +0.0. A type without one cannot be sent in this mode.
+template <class T>
+struct Spare;
+
+template <>
+struct Spare<float> {
+  static constexpr u32 kWord = 0x80000000u;
+  __device__ static u32 canonical(u32 word) { return word == kWord ? 0 : word; }
+};
+struct SpareOfHalves {
+  static constexpr u32 kWord = 0x80008000u;
+  /// The sign bit stays where any bit below it is set: the sum then carries into it, and never beyond.
+  __device__ static u32 canonical(u32 word) {
+    constexpr u32 kMagnitude = 0x7fff7fffu;
+    return word & (((word & kMagnitude) + kMagnitude) | kMagnitude);
+  }
+};
+template <>
+struct Spare<F16> : SpareOfHalves {};
+template <>
+struct Spare<BF16> : SpareOfHalves {};
+
+template <u32 kWord>
+struct Wire {
+  /// Not zero if any word of the line is empty.
+  __device__ static u32 late(const Words2 &line, u32) {
+    return u32(u32(line.w[0]) == kWord) | u32(u32(line.w[0] >> 32) == kWord) | u32(u32(line.w[1]) == kWord) |
+           u32(u32(line.w[1] >> 32) == kWord);
+  }
+  __device__ static u32 found(const Words2 &) { return 0; }
+};
+
+/// As ll::Mailbox, with packets of 16 bytes. kClears: whether `receive` leaves the slots empty. The last read of a slot
+/// in a launch does; `Kept` is the mailbox as those before it see it.
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, bool kClears = true>
+struct Mailbox {
+  using P = Packet<T>;
+  using Kept = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, false>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
+  __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
+
+  /// What a packet is when it arrives: -0.0 is +0.0. A rank's own packet that goes through no slot must be made like
+  /// the others, or ranks would differ in the sign of a zero; the functions of slots.h do it.
+  __device__ static P sent(const P &data) {
+    P p;
+#pragma unroll
+    for (u32 w = 0; w < P::kWords; ++w) p.word[w] = Spare<T>::canonical(data.word[w]);
+    return p;
+  }
+
+  /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Relaxed: ordered with nothing but its own
+  /// arrival.
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
+    launch.begin();
+    ptx::storeRelaxed16(launch.team.peer[hop] + at(launch.epoch, slot, i), detail::toWords(sent(data)));
+  }
+
+  /// Empties packet `i` of `slot` of this rank's mailbox. By the thread that has read it. Relaxed: see the top of the
+  /// file for what orders it before the next packet.
+  __device__ static void clear(Launch<N> &launch, u32 slot, u32 i) {
+    launch.begin();
+    empty(launch.team.peer[0] + at(launch.epoch, slot, i));
+  }
+
+  /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
+  /// `part`. Bit s of `wanted` stands for slot first + s; other slots are read but neither waited for nor cleared:
+  /// their part has no meaning.
+  template <u32 kCount>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
+    launch.begin();
+    char *lines = launch.team.peer[0] + at(launch.epoch, first, i);
+    Words2 seen[kCount];
+    detail::awaitLines<Wire<Spare<T>::kWord>, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted, lines, seen);
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) {
+      if (kClears && (kCount == 1 || (wanted >> s & 1))) empty(lines + s * Lines::kSlotBytes);
+      part[s] = detail::fromWords<P>(seen[s]);
+    }
+  }
+
+private:
+  __device__ static void empty(char *line) {
+    constexpr u64 kEmpty = Spare<T>::kWord | u64(Spare<T>::kWord) << 32;
+    ptx::storeRelaxed16(line, Words2{{kEmpty, kEmpty}});
+  }
+};
+
+} // namespace coll::sentinel

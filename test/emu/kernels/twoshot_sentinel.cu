@@ -1,0 +1,64 @@
+// Two-shot all-reduce, sync sentinel: pieces to their owners, reduced, and back to all. The pieces that come back are
+// looked at twice, so the first look keeps them. With COPIES 1 it is wrong, unlike in sync ll: nothing orders a clear
+// before the gather packet that lets the other rank send again.
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = RANKS;
+using T = TYPE;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x;
+  T *y;
+  coll::u64 M;
+  coll::u64 onePacket;
+};
+
+constexpr coll::u64 kOffset = coll::region::headerBytes(N, 0), kBoxBytes = coll::u64(COPIES) * N * LINES * 16;
+using Rs = coll::sentinel::Mailbox<T, N, 0, kOffset, N, LINES, COPIES>;
+using Ag = coll::sentinel::Mailbox<T, N, 1, kOffset + kBoxBytes, N, LINES, COPIES>;
+using Packet = Rs::P;
+
+template <class Shape>
+__device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+  const coll::Pieces<Shape, T, N> pieces(a.M);
+
+  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+    const auto reaches = [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); };
+    Packet X[N];
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      if (reaches(p)) X[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+    }
+    launch.begin();
+#pragma unroll
+    for (int hop = 1; hop < N; ++hop)
+      if (reaches(coll::rankAt<N>(me, hop))) Rs::send(launch, hop, me, i, X[hop]);
+
+    Packet s = {};
+    if (reaches(me)) {
+      s = coll::reduceSlots<Op, T, Rs>(launch, i, X[0]);
+#pragma unroll
+      for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, i, s);
+    }
+
+    coll::eachSlot<Ag::Kept>(launch, i, s, reaches, [](coll::u32, const Packet &) {});
+    coll::eachSlot<Ag>(launch, i, s, reaches, [&](coll::u32 r, const Packet &Yr) {
+      coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr);
+    });
+  });
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512) allreduce(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) twoshot<coll::OnePacket>(launch, a);
+  else twoshot<coll::AnyPackets>(launch, a);
+  launch.finish();
+}
