@@ -17,8 +17,11 @@ public:
   void run() {
     names.function = names.names.unique(program.algorithm);
     walk(program.body, [&](const Stmt &s) {
-      if (const auto *loop = std::get_if<ForRanks>(&s.op()); loop && !variables.count(loop->variable))
-        variables[loop->variable] = names.names.unique(loop->variable);
+      const auto *ranks = std::get_if<ForRanks>(&s.op());
+      const auto *ordered = std::get_if<For>(&s.op());
+      if (!ranks && !ordered) return;
+      const std::string &variable = ranks ? ranks->variable : ordered->variable;
+      if (!variables.count(variable)) variables[variable] = names.names.unique(variable);
     });
     out.line("template <class Shape>");
     out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
@@ -141,7 +144,7 @@ private:
         announce(whereOf(stmts[at]));
         readEpoch();
         for (std::size_t s = at; s < end; ++s)
-          if (ValueId v = resultOf(stmts[s]); v != kNone) declare(v);
+          if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v)) declare(v);
         out.open("if (" + guard + ") {");
       }
       for (; at < end; ++at) inner(stmts[at], !guard.empty());
@@ -183,12 +186,22 @@ private:
     match(
         stmt, [&](const Load &s) { load(s, declared); },
         [&](const Store &s) { out.line("coll::store<Shape>(" + place(s.to) + ", " + nameOf(s.value) + ");"); },
-        [&](const Send &s) { out.line(sendText(s, hopText(s.peer, program.ranks))); },
+        [&](const Send &s) { out.line(sendText(s, hop(s.peer))); },
         [&](const Poll &s) { readOne(s.result, s.box, s.slot, declared); },
         [&](const Read &s) { readOne(s.result, s.box, s.slot, declared); },
         [&](const Reduce &s) { reduce(s, declared); }, [&](const ForRanks &s) { forRanks(s); },
+        [&](const Assign &s) {
+          const bool known = valueNames.count(s.variable);
+          out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
+        },
+        [&](const For &s) { forLoop(s); },
+        [&](const If &s) {
+          out.open("if (" + Twine(condition(s.condition)) + ") {");
+          block(s.body);
+          out.close("}");
+        },
         [&](const Combine &s) {
-          out.line(declarator(s.result, declared) + " = coll::combine<" + std::string(cudaName(s.op)) + ", T>(" +
+          out.line(declarator(s.result, declared) + " = coll::combine<" + opName(s.op) + ", T>(" +
                    nameOf(s.a) + ", " + nameOf(s.b) + ");");
         },
         [](const auto &) { std::abort(); }); // not inside a packet loop, or not of a mode that is lowered
@@ -216,6 +229,15 @@ private:
   std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
   std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
 
+  void forLoop(const For &s) {
+    const std::string variable = variables.at(s.variable);
+    out.directive("#pragma unroll");
+    out.open("for (int " + Twine(variable) + " = " + Twine(s.first.value()) + "; " + variable + " <= " +
+             Twine(s.last.value()) + "; ++" + variable + ") {");
+    block(s.body);
+    out.close("}");
+  }
+
   // ---- Loops over ranks ----
 
   void forRanks(const ForRanks &loop) {
@@ -229,10 +251,9 @@ private:
         else declare(send->own);
       }
     out.directive("#pragma unroll");
-    if (others && loop.body.size() == 1 && !usesVariable(loop)) {
-      const Send &send = std::get<Send>(loop.body.front().op());
-      return out.line("for (int hop = 1; hop < N; ++hop) " + Twine(sendText(send, "hop")));
-    }
+    const auto *only = loop.body.size() == 1 ? std::get_if<Send>(&loop.body.front().op()) : nullptr;
+    if (only && only->peer.isVariable(loop.variable) && (others || only->own == kNone) && !usesVariable(loop))
+      return out.line("for (int hop = " + Twine(others ? 1 : 0) + "; hop < N; ++hop) " + Twine(sendText(*only, "hop")));
     openHops(loop, others ? 1 : 0);
     for (const Stmt &s : loop.body) rankStatement(s, loop);
     out.close("}");
@@ -341,11 +362,14 @@ private:
 
   // ---- Pieces of text ----
 
-  std::string text(Index index) const {
+  Index renamed(Index index) const {
     for (const auto &[author, name] : variables)
       if (author != name) index = index.substitute(author, Index::variable(name));
-    return indexText(index, program.ranks);
+    return index;
   }
+  std::string text(const Index &index) const { return indexText(renamed(index), program.ranks); }
+  std::string hop(const Index &peer) const { return hopText(renamed(peer), program.ranks); }
+  std::string condition(const Index &index) const { return conditionText(renamed(index), program.ranks); }
 
   std::string sendText(const Send &s, const std::string &hop) {
     return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", i, " +

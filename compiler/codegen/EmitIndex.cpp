@@ -66,8 +66,17 @@ std::string indexText(const Index &index, int ranks) {
 
 std::string hopText(const Index &peer, int ranks) {
   if (peer.isVariable("me")) return "0";
-  const std::int64_t offset = peer.kind() == Index::Kind::Mod ? offsetOf(peer.left()).value_or(0) : 0;
-  return std::to_string(((offset % ranks) + ranks) % ranks);
+  if (peer.kind() == Index::Kind::Mod && peer.right().isConstant(ranks))
+    if (auto offset = offsetOf(peer.left());
+        offset && (peer.left().isVariable("me") || peer.left().left().isVariable("me")))
+      return std::to_string(((*offset % ranks) + ranks) % ranks);
+  return "coll::hopTo<N>(me, " + indexText(peer, ranks) + ")";
+}
+
+std::string conditionText(const Index &condition, int ranks) {
+  std::string text = plain(condition, ranks);
+  if (text.size() > 1 && text.front() == '(' && text.back() == ')') text = text.substr(1, text.size() - 2);
+  return text;
 }
 
 } // namespace coll::codegen

@@ -28,8 +28,12 @@ private:
   Program &program;
   DiagnosticEngine &diagnostics;
   std::map<const ast::Mailbox *, MailboxId> boxes;
-  std::map<const ast::Mailbox *, bool> hasLength;
   std::map<const ast::Let *, ValueId> lets;
+  struct KnownLength {
+    Index slot;
+    bool oneSlot;
+  };
+  std::map<const ast::Mailbox *, KnownLength> boxLengths;
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
   bool ok = true;
 
@@ -43,7 +47,7 @@ private:
   void refuseWholeAlgorithm(const sema::Algorithm &a) {
     if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window`");
     if (a.hasPipeline) refuse(a.decl->span, "`pipeline`");
-    if (a.order != sema::Order::Ascending) refuse(a.decl->order->span, "`order " + a.decl->order->text + "`");
+    if (a.order == sema::Order::Any) refuse(a.decl->order->span, "`order any`");
   }
 
   // ---- Statements ----
@@ -63,9 +67,9 @@ private:
             [&](const ast::Await &) { refuse(stmt.span, "`await`"); },
             [&](const ast::Barrier &s) { barrier(s, stmt.span, out); },
             [&](const ast::Forall &s) { forall(s, stmt.span, out); },
-            [&](const ast::For &) { refuse(stmt.span, "`for`"); },
+            [&](const ast::For &s) { forLoop(s, stmt.span, out); },
             [&](const ast::Pipeline &) { refuse(stmt.span, "`pipeline`"); },
-            [&](const ast::If &) { refuse(stmt.span, "`if`"); },
+            [&](const ast::If &s) { conditional(s, stmt.span, out); },
         },
         stmt.node);
   }
@@ -88,14 +92,26 @@ private:
   }
 
   void let(const ast::Let &s, ast::Span span, Block &out) {
-    if (s.mutableVar) return refuse(span, "`var`");
     const ValueId v = value(*s.value, out);
     if (!ok) return;
-    program.values[v].name = s.name.text;
-    lets[&s] = v;
+    if (!s.mutableVar && !program.values[v].variable) { // what a variable holds now must be kept
+      program.values[v].name = s.name.text;
+      lets[&s] = v;
+      return;
+    }
+    const ValueId variable = program.addValue(s.name.text, program.values[v].length);
+    program.values[variable].variable = true;
+    lets[&s] = variable;
+    out.push_back(Assign{variable, v, span.begin});
   }
 
   void assign(const ast::Assign &s, SourceOffset where, Block &out) {
+    if (const auto *name = std::get_if<ast::NameRef>(&s.target->node))
+      if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) {
+        const ValueId v = value(*s.value, out);
+        if (ok) out.push_back(Assign{lets.at(*let), v, where});
+        return;
+      }
     auto to = slice(*s.target);
     if (!to) return refuse(s.target->span, "this target of an assignment");
     const ValueId v = value(*s.value, out);
@@ -119,6 +135,28 @@ private:
     if (ok) out.push_back(std::move(loop));
   }
 
+  void forLoop(const ast::For &s, ast::Span span, Block &out) {
+    For loop{s.variable.name.text, index(*s.first), index(*s.last), {}, span.begin};
+    if (!ok) return;
+    if (loop.first.kind() != Index::Kind::Constant || loop.last.kind() != Index::Kind::Constant)
+      return refuse(span, "a `for` whose bounds are not known when the kernel is compiled");
+    loops.emplace_back(loop.variable, &out);
+    for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
+    loops.pop_back();
+    if (ok && loop.first.value() <= loop.last.value()) out.push_back(std::move(loop));
+  }
+
+  void conditional(const ast::If &s, ast::Span span, Block &out) {
+    auto condition = integer(*s.condition, program.ranks);
+    if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
+    If branch{*condition, {}, span.begin}, other{Index::negate(*condition), {}, span.begin};
+    for (const ast::Stmt &stmt : s.then) statement(stmt, branch.body);
+    for (const ast::Stmt &stmt : s.otherwise) statement(stmt, other.body);
+    if (!ok) return;
+    if (!branch.body.empty()) out.push_back(std::move(branch));
+    if (!other.body.empty()) out.push_back(std::move(other));
+  }
+
   void send(const ast::Send &s, ast::Span span, Block &out) {
     if (s.add) return refuse(span, "`+>`");
     if (!s.rank) return refuse(span, "a multicast (`all.`)");
@@ -130,7 +168,7 @@ private:
     op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
     op.value = value(*s.value, out);
     if (!ok) return;
-    if (auto length = receivedLength(op)) slotLength(*s.mailbox, op.box, *length, span);
+    if (auto length = receivedLength(op)) slotLength(*s.mailbox, op.box, op, *length, span);
     else refuse(span, "a send whose length depends on both ends in this way");
     out.push_back(std::move(op));
   }
@@ -149,7 +187,8 @@ private:
         s.peer.left().left().isVariable("me") && s.peer.left().right().kind() == Index::Kind::Constant) {
       const Index sender = Index::mod(Index::sub(me, s.peer.left().right()), Index::constant(program.ranks));
       length.index = length.index.substitute("me", sender);
-      return length;
+      if (s.slot.kind() == Index::Kind::Variable) length.index = length.index.substitute(s.slot.name(), slot);
+      if (!loopVariableIn(length.index)) return length;
     }
     return std::nullopt;
   }
@@ -158,11 +197,33 @@ private:
     return llvm::any_of(loops, [&](const auto &loop) { return i.uses(loop.first); });
   }
 
-  void slotLength(const ast::Mailbox &decl, MailboxId box, const Length &length, ast::Span where) {
+  /// Several sends may fill a mailbox; for the slots that each fills, what they say of the length must be the same. The
+  /// one whose slot is a variable says it for all.
+  void slotLength(const ast::Mailbox &decl, MailboxId box, const Send &send, const Length &length, ast::Span where) {
     Mailbox &m = program.mailboxes[box];
-    if (hasLength[&decl] && !(m.length == length)) return refuse(where, "a mailbox that sends of different length fill");
-    m.length = length;
-    hasLength[&decl] = true;
+    const bool one = send.slot.kind() == Index::Kind::Constant;
+    auto known = boxLengths.find(&decl);
+    if (known == boxLengths.end()) {
+      boxLengths.emplace(&decl, KnownLength{send.slot, one});
+      m.length = length;
+      return;
+    }
+    const Index &only = one ? send.slot : known->second.slot;
+    if (!sameLength(m.length, length, one || known->second.oneSlot ? std::optional(only.value()) : std::nullopt))
+      return refuse(where, "a mailbox that sends of different length fill");
+    if (!one) m.length = length, known->second = {send.slot, false};
+  }
+
+  /// Whether two lengths are the same on every receiver, for every slot or for one.
+  bool sameLength(const Length &a, const Length &b, std::optional<std::int64_t> slot) const {
+    if (!a.sameDomain(b)) return false;
+    if (a.kind != Length::Kind::Piece) return true;
+    for (std::int64_t me = 0; me < program.ranks; ++me)
+      for (std::int64_t s = slot.value_or(0); s <= slot.value_or(program.ranks - 1); ++s) {
+        const auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> { return name == "me" ? me : s; };
+        if (a.index.evaluate(lookup) != b.index.evaluate(lookup)) return false;
+      }
+    return true;
   }
 
   // ---- Values ----
@@ -180,6 +241,8 @@ private:
         if (const auto *box = std::get_if<const ast::Mailbox *>(&base->ref))
           return poll(**box, index(*at->index), expr, out);
     if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return reduce(*r, expr, out);
+    if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply)
+      return combine(*c, expr, out);
     refuse(expr.span, "the expression `" + ast::print(expr) + "`");
     return 0;
   }
@@ -195,7 +258,7 @@ private:
 
   ValueId poll(const ast::Mailbox &decl, Index slot, const ast::Expr &expr, Block &out) {
     const MailboxId box = boxes.at(&decl);
-    if (!hasLength[&decl]) {
+    if (!boxLengths.count(&decl)) {
       diagnostics
           .error(DiagnosticKind::ReadWithoutArrival, expr.span,
                  "`" + decl.name.text + "` is read here before anything is sent to it")
@@ -208,6 +271,23 @@ private:
     const ValueId v = program.addValue(decl.name.text, length);
     out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
     return v;
+  }
+
+  ValueId combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
+    if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values"), 0;
+    Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
+    if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
+    if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg`"), 0;
+    if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
+      return refuse(expr.span, "an operator that rounds, in `order ascending`"), 0;
+    op.a = value(*c.args[0], out);
+    op.b = value(*c.args[1], out);
+    if (!ok) return 0;
+    if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
+      return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
+    op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
+    out.push_back(op);
+    return op.result;
   }
 
   ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out) {
@@ -261,6 +341,7 @@ std::optional<Program> build(const sema::Member &member, int ranks, DType dtype,
   program.ranks = ranks;
   program.dtype = dtype;
   program.op = op;
+  program.order = member.algorithm->order == sema::Order::Fixed ? "fixed" : "ascending";
   program.maxBytes = member.algorithm->maxBytes;
   program.sources = &sources;
   const Sources::File &file = *sources.position(0).file;

@@ -204,6 +204,14 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   case ast::BinaryOp::Mod: return Index::mod(*x, *y);
   case ast::BinaryOp::Shl: return Index::shiftLeft(*x, *y);
   case ast::BinaryOp::Xor: return modulo(b->moduloN, Index::exclusiveOr(*x, *y));
+  case ast::BinaryOp::Eq: return Index::make(Index::Kind::Eq, *x, *y);
+  case ast::BinaryOp::Ne: return Index::make(Index::Kind::Ne, *x, *y);
+  case ast::BinaryOp::Lt: return Index::make(Index::Kind::Lt, *x, *y);
+  case ast::BinaryOp::Le: return Index::make(Index::Kind::Le, *x, *y);
+  case ast::BinaryOp::Gt: return Index::make(Index::Kind::Lt, *y, *x);
+  case ast::BinaryOp::Ge: return Index::make(Index::Kind::Le, *y, *x);
+  case ast::BinaryOp::And: return Index::make(Index::Kind::And, *x, *y);
+  case ast::BinaryOp::Or: return Index::make(Index::Kind::Or, *x, *y);
   default: return std::nullopt;
   }
 }

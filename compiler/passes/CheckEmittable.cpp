@@ -39,18 +39,9 @@ private:
 
   void packetStatement(const Stmt &stmt) {
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
-    if (const auto *send = std::get_if<Send>(&stmt.op())) peer(stmt, *send, "");
     if (std::holds_alternative<Clear>(stmt.op())) refuse(stmt, "this sync mode");
-    if (std::holds_alternative<Combine>(stmt.op())) refuse(stmt, "an operator applied to two vectors");
-  }
-
-  /// A rank is reached by its distance from `me`, which must be known when the kernel is compiled.
-  void peer(const Stmt &stmt, const Send &send, const std::string &variable) {
-    const Index &p = send.peer;
-    const bool relative = p.kind() == Index::Kind::Mod && p.left().kind() == Index::Kind::Add &&
-                          p.left().left().isVariable("me") && p.left().right().kind() == Index::Kind::Constant;
-    if (!relative && !p.isVariable("me") && (variable.empty() || !p.isVariable(variable)))
-      refuse(stmt, "a send to a rank that is neither a loop over `ranks` nor `me` plus a constant");
+    if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
+      for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
   }
 
   void forRanks(const ForRanks &loop) {
@@ -58,8 +49,7 @@ private:
     for (const Stmt &s : loop.body) receives |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op());
     for (std::size_t at = 0; at < loop.body.size(); ++at) {
       const Stmt &s = loop.body[at];
-      if (const auto *send = std::get_if<Send>(&s.op())) {
-        peer(s, *send, loop.variable);
+      if (std::holds_alternative<Send>(s.op())) {
         if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
       } else if (const Index *slot = slotOf(s)) {
         if (at != 0 || !slot->isVariable(loop.variable)) refuse(s, "this way to read slots in a loop over `ranks`");

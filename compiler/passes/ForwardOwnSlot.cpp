@@ -24,7 +24,7 @@ public:
 
   void run() {
     for (Stmt &stmt : program.body)
-      if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) collect(loop->body, *loop, "", nullptr);
+      if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) collect(loop->body, *loop, "");
     for (std::size_t box = 0; box < uses.size(); ++box) forward(MailboxId(box), uses[box]);
   }
 
@@ -32,7 +32,7 @@ private:
   Program &program;
   std::vector<Use> uses;
 
-  void collect(Block &block, PacketLoop &loop, const std::string &variable, Block *) {
+  void collect(Block &block, PacketLoop &loop, const std::string &variable) {
     for (Stmt &stmt : block) {
       if (auto *send = std::get_if<Send>(&stmt.op())) {
         Use &use = uses[send->box];
@@ -41,9 +41,19 @@ private:
       }
       if (auto *poll = std::get_if<Poll>(&stmt.op())) read(uses[poll->box], poll->slot, loop, variable);
       if (auto *r = std::get_if<Read>(&stmt.op())) read(uses[r->box], r->slot, loop, variable);
-      if (auto *r = std::get_if<Reduce>(&stmt.op())) collect(r->body, loop, r->variable, &block);
-      if (auto *f = std::get_if<ForRanks>(&stmt.op())) collect(f->body, loop, f->variable, &block);
+      if (auto *r = std::get_if<Reduce>(&stmt.op())) collect(r->body, loop, r->variable);
+      if (auto *f = std::get_if<ForRanks>(&stmt.op())) collect(f->body, loop, f->variable);
+      if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op())) exclude(*bodyOf(stmt));
     }
+  }
+
+  /// What is sent or read only on some ranks, or again and again, has no one value to keep.
+  void exclude(const Block &body) {
+    walk(body, [&](const Stmt &s) {
+      if (const auto *send = std::get_if<Send>(&s.op())) uses[send->box].sends += 2;
+      if (const auto *poll = std::get_if<Poll>(&s.op())) uses[poll->box].readByRank = false;
+      if (const auto *r = std::get_if<Read>(&s.op())) uses[r->box].readByRank = false;
+    });
   }
 
   void read(Use &use, const Index &slot, PacketLoop &loop, const std::string &variable) {

@@ -14,6 +14,12 @@ __device__ inline u32 rankAt(u32 me, u32 hop) {
   return r < N ? r : r - N;
 }
 
+/// How many places after `me` rank `r` lies: the inverse of rankAt.
+template <int N>
+__device__ inline u32 hopTo(u32 me, u32 r) {
+  return r >= me ? r - me : r + N - me;
+}
+
 /// One thread's view of its launch. Constructed first thing in a kernel, `finish`ed last.
 template <int N>
 struct Launch {
