@@ -97,6 +97,8 @@ private:
     case Step::Kind::Send: out.what = What::Send; break;
     case Step::Kind::Poll: out.what = What::Poll; break;
     case Step::Kind::Clear: out.what = What::Clear; break;
+    case Step::Kind::Signal: out.what = What::Signal; break;
+    case Step::Kind::Await: out.what = What::Await; break;
     default: out.what = What::Read;
     }
     const SlotName &slot = expansion.slots[e.slot];
@@ -105,9 +107,10 @@ private:
     out.owner = slot.owner;
     out.box = slot.box;
     out.slot = slot.index;
+    out.where = e.step->where;
+    if (e.packets == ir::kNone) return out;
     out.begin = classes.begin(e.packets);
     out.end = std::min(classes.ends[e.packets], s.elements(e.step->length, e.step->piece));
-    out.where = e.step->where;
     return out;
   }
 

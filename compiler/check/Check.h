@@ -23,10 +23,10 @@ struct Options {
 
 /// A point of the execution in a counterexample.
 struct Event {
-  enum class What { None, Load, Store, Send, Poll, Read, Clear, Barrier } what = What::None;
+  enum class What { None, Load, Store, Send, Poll, Read, Clear, Signal, Await, Barrier } what = What::None;
   int launch = 0; ///< counted from the earlier of a counterexample's two events
   int rank = 0;   ///< who does it
-  int owner = 0;  ///< whose mailbox it touches; `rank` for everything but a Send
+  int owner = 0;  ///< whose mailbox it touches; `rank` for everything but a Send and a Signal
   ir::MailboxId box = ir::kNone;
   int slot = 0;
   ir::BufferId buffer = ir::kNone;  ///< of a Load or Store
@@ -40,6 +40,7 @@ struct Refutation {
     RankDivergentOrder,
     ReadWithoutArrival,
     OverwriteBeforeRead,
+    StaleSentinel,
     Deadlock,
     OrphanSend,
     InplaceHazard,

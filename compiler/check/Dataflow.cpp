@@ -8,6 +8,7 @@ Dataflow::Dataflow(const Expansion &expansion, const Classes &classes, const Siz
     : program(*expansion.program), expansion(expansion), classes(classes), sizes(sizes), alias(alias),
       symbols(program) {
   slots.resize(expansion.slots.size() * classes.count());
+  announcements.resize(expansion.slots.size());
   for (int r = 0; r < program.ranks; ++r) {
     storage.emplace_back(expansion, sizes, symbols, r, alias);
     Rank &rank = ranks.emplace_back();
@@ -26,7 +27,7 @@ std::optional<Refutation> Dataflow::run() {
     }
   }
   if (!refutation && !ended) reportStuck();
-  if (!refutation) reportOrphans();
+  if (!refutation) reportLeftovers();
   if (!refutation) refutation = checkEnsures(expansion, sizes, symbols, storage);
   if (refutation) {
     refutation->ranks = program.ranks;
@@ -50,6 +51,8 @@ Event Dataflow::event(int rank, const Step &step, int packets) const {
   case Kind::Poll: e.what = What::Poll; break;
   case Kind::Read: e.what = What::Read; break;
   case Kind::Clear: e.what = What::Clear; break;
+  case Kind::Signal: e.what = What::Signal; break;
+  case Kind::Await: e.what = What::Await; break;
   case Kind::Barrier: e.what = What::Barrier; break;
   default: break;
   }
@@ -95,6 +98,10 @@ bool Dataflow::advance(int rank) {
   case Kind::Branch:
   case Kind::BranchesEnd: control(rank, step); break;
   case Kind::Fence: record(step.kind, rank, ir::kNone, ir::kNone, step); break;
+  case Kind::Signal: signal(rank, step); break;
+  case Kind::Await:
+    if (!await(rank, step)) return false;
+    break;
   case Kind::Barrier: return barrier(step);
   default:
     if (!perform(rank, step)) return false;
@@ -109,7 +116,8 @@ void Dataflow::control(int rank, const Step &step) {
   r.branches = step.kind != Kind::BranchesEnd;
   if (r.branches) return;
   for (int s : r.deferred) slots[s].visible = true;
-  r.deferred.clear();
+  for (int s : r.announced) announcements[s].visible = true;
+  r.deferred.clear(), r.announced.clear();
 }
 
 bool Dataflow::barrier(const Step &step) {
@@ -240,10 +248,10 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
                   std::to_string(n) + " elements are sent to " + slotText(expansion, step.slot) +
                       ", which has room for " + std::to_string(sizes.longest(step.room)),
                   "declare the mailbox for the longest vector that is sent to it");
+  if (s.cleared) return lost(step.slot, *s.cleared, rank, step, r.packets);
   s.sender = &step;
   s.from = rank;
   s.visible = !r.branches;
-  s.read = false;
   s.elements = n;
   s.content = value(r, step.a);
   if (r.branches) r.deferred.push_back(int(&s - slots.data()));
@@ -258,6 +266,12 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
   }
   Slot &s = slot(step.slot, r.packets);
   if (!s.sender || !s.visible) return false;
+  if (s.cleared) {
+    refute(Refutation::Kind::Deadlock, event(rank, *s.cleared, r.packets), event(rank, step, r.packets),
+           slotText(expansion, step.slot) + " is read again after it has been cleared, and nothing more is sent to it",
+           "clear the slot after its last read");
+    return false;
+  }
   if (s.elements != n) {
     refute(Refutation::Kind::WrongResult, event(s.from, *s.sender, r.packets), event(rank, step, r.packets),
            "rank " + std::to_string(s.from) + " sends " + std::to_string(s.elements) + " elements to " +
@@ -265,22 +279,49 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
            "read what is sent: the same slice, seen from the other end");
     return false;
   }
-  s.read = true;
+  s.reader = &step;
   value(r, step.value) = s.content;
   record(step.kind, rank, r.packets, step.slot, step);
   return true;
 }
 
+void Dataflow::lost(int slot, const Step &clear, int from, const Step &sender, int packets) {
+  refute(Refutation::Kind::StaleSentinel, event(expansion.slots[slot].owner, clear, packets),
+         event(from, sender, packets),
+         slotText(expansion, slot) + " is cleared while rank " + std::to_string(from) +
+             " may be sending to it, so what it sends may be lost",
+         "clear the slot after it has been read");
+}
+
 void Dataflow::clear(int rank, const Step &step) {
   Rank &r = ranks[rank];
   Slot &s = slot(step.slot, r.packets);
-  if (s.sender && !s.read)
-    return refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, r.packets), event(rank, step, r.packets),
-                  slotText(expansion, step.slot) + " is cleared before what rank " + std::to_string(s.from) +
-                      " sends to it has been read",
-                  "read the slot before it is cleared");
-  s = Slot();
+  if (s.sender && !s.reader) return lost(step.slot, step, s.from, *s.sender, r.packets);
+  s.cleared = &step;
   record(step.kind, rank, r.packets, step.slot, step);
+}
+
+void Dataflow::signal(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  Announcement &a = announcements[step.slot];
+  if (a.signal && a.from != rank)
+    return refute(Refutation::Kind::ReadWithoutArrival, event(a.from, *a.signal, 0), event(rank, step, 0),
+                  slotText(expansion, step.slot) + " is announced by rank " + std::to_string(a.from) +
+                      " and by rank " + std::to_string(rank) +
+                      " in one launch, and its reader cannot tell whose data has arrived",
+                  "give every sender of a launch its own slot");
+  if (!a.signal) {
+    a = {&step, rank, !r.branches};
+    if (r.branches) r.announced.push_back(step.slot);
+  }
+  record(step.kind, rank, ir::kNone, step.slot, step);
+}
+
+bool Dataflow::await(int rank, const Step &step) {
+  const Announcement &a = announcements[step.slot];
+  if (!a.signal || !a.visible) return false;
+  record(step.kind, rank, ir::kNone, step.slot, step);
+  return true;
 }
 
 void Dataflow::operate(int rank, const Step &step) {

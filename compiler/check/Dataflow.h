@@ -20,9 +20,18 @@ private:
   struct Slot {
     const Step *sender = nullptr; ///< of this launch
     int from = 0;
-    bool visible = false, read = false;
+    bool visible = false;
+    const Step *reader = nullptr;  ///< the last that read it
+    const Step *cleared = nullptr; ///< emptied it, maybe before it was filled
     std::uint64_t elements = 0;
     Content content;
+  };
+
+  /// Who said first in this launch that a slot has been filled.
+  struct Announcement {
+    const Step *signal = nullptr;
+    int from = 0;
+    bool visible = false;
   };
 
   struct Rank {
@@ -30,6 +39,7 @@ private:
     int packets = 0;    ///< class, within a packet loop
     bool branches = false;
     std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end
+    std::vector<int> announced;         ///< the same of announcements
     std::vector<std::int64_t> elements; ///< per value; -1: not defined
     std::vector<Content> values;        ///< per value and class
   };
@@ -43,6 +53,7 @@ private:
   std::vector<Storage> storage;
   std::vector<Rank> ranks;
   std::vector<Slot> slots;
+  std::vector<Announcement> announcements; ///< per slot
   Schedule order;
   Content scratch;
   std::optional<Refutation> refutation;
@@ -62,6 +73,9 @@ private:
   void send(int rank, const Step &step, std::uint64_t n);
   bool receive(int rank, const Step &step, std::uint64_t n);
   void clear(int rank, const Step &step);
+  void lost(int slot, const Step &clear, int from, const Step &sender, int packets);
+  void signal(int rank, const Step &step);
+  bool await(int rank, const Step &step);
   void operate(int rank, const Step &step);
 
   std::optional<std::uint64_t> extent(int rank, const Step &step);
@@ -71,7 +85,8 @@ private:
   // DataflowReport.cpp
   void reportStuck();
   int senderOf(int slot, int packets, int &rank) const;
-  void reportOrphans();
+  int announcerOf(int slot, int &rank) const;
+  void reportLeftovers();
 };
 
 /// What rank r's outputs must hold, against what `storage` holds at the end of a launch. Empty if they agree.

@@ -25,6 +25,16 @@ int Dataflow::senderOf(int slot, int packets, int &rank) const {
   return ir::kNone;
 }
 
+/// The same of what will announce a slot.
+int Dataflow::announcerOf(int slot, int &rank) const {
+  for (rank = 0; rank < program.ranks; ++rank) {
+    const std::vector<Step> &steps = expansion.steps[rank];
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (steps[i].kind == Kind::Signal && steps[i].slot == slot) return int(i);
+  }
+  return ir::kNone;
+}
+
 void Dataflow::reportStuck() {
   auto waiting = [&](int r) -> const Step * {
     return ranks[r].at < expansion.steps[r].size() ? &expansion.steps[r][ranks[r].at] : nullptr;
@@ -40,7 +50,10 @@ void Dataflow::reportStuck() {
                   sends ? event(from, expansion.steps[from][sender], ranks[r].packets) : Event(),
                   slotText(expansion, step->slot) + " is read before " +
                       (sends ? "rank " + std::to_string(from) + " sends to it" : "anything is sent to it"),
-                  sends ? "put a `barrier` between the send and the read" : "send to every slot that is read");
+                  !sends ? "send to every slot that is read"
+                  : program.mailboxes[step->box].sync == ir::Sync::Flag
+                      ? "announce the slot after the send, and wait for that before the read"
+                      : "put a `barrier` between the send and the read");
   }
   // Follow who waits for whom from the first rank that waits, until one comes up again.
   std::vector<int> seen;
@@ -65,9 +78,19 @@ void Dataflow::reportStuck() {
       continue;
     }
     int from;
-    const int sender = senderOf(step->slot, packets, from);
+    const bool awaits = step->kind == Kind::Await;
     text += who + " waits for " + slotText(expansion, step->slot);
-    if (sender == ir::kNone) {
+    if (awaits && announcerOf(step->slot, from) == ir::kNone) {
+      const int sender = senderOf(step->slot, 0, from);
+      const bool sends = sender != ir::kNone;
+      text += sends ? ", to which rank " + std::to_string(from) + " sends, but without announcing it"
+                    : ", which nobody announces in this launch";
+      return refute(Refutation::Kind::Deadlock, event(r, *step, packets),
+                    sends ? event(from, expansion.steps[from][sender], packets) : Event(), std::move(text),
+                    sends ? "announce the slot after the last send to it"
+                          : "announce every slot that is awaited, or await only those that are announced");
+    }
+    if (!awaits && senderOf(step->slot, packets, from) == ir::kNone) {
       text += ", to which nothing is sent in this launch";
       return refute(Refutation::Kind::Deadlock, event(r, *step, packets), {}, std::move(text),
                     "send to every slot that is read, or read only those that are sent to");
@@ -83,11 +106,19 @@ void Dataflow::reportStuck() {
          ranks[start].branches ? "use two `forall`, one that sends and one that receives" : "send before waiting");
 }
 
-void Dataflow::reportOrphans() {
+void Dataflow::reportLeftovers() {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const Slot &s = slots[i];
-    if (!s.sender || s.read) continue;
+    if (!s.sender) continue;
     const int packets = int(i % classes.count()), number = int(i / classes.count());
+    const SlotName &name = expansion.slots[number];
+    if (s.reader && (s.cleared || program.mailboxes[name.box].sync != ir::Sync::Sentinel)) continue;
+    if (s.reader)
+      return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
+                    event(name.owner, *s.reader, packets),
+                    "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
+                        " is not cleared after it has been read, so a later launch takes it for its own data",
+                    "clear the slot after its last read, as far as it was sent to");
     return refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, packets), {},
                   "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
                       " is not read in its launch, so it may land on the data of a later one",

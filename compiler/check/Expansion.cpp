@@ -15,7 +15,7 @@ public:
       const std::int64_t slots = m.slots.evaluate([](llvm::StringRef) { return std::nullopt; }).value_or(0);
       boxes.push_back({total, int(slots)});
       total += std::size_t(slots) * program.ranks;
-      out.weak |= m.sync == ir::Sync::Barrier;
+      out.weak |= m.sync == ir::Sync::Barrier || m.sync == ir::Sync::Flag;
     }
     slotNumbers.assign(total, ir::kNone);
     for (rank = 0; rank < program.ranks; ++rank) {
@@ -97,7 +97,8 @@ private:
     step.box = box;
     step.peer = owner;
     step.index = evaluate(index);
-    const auto what = step.kind == Step::Kind::Send ? Event::What::Send : Event::What::Poll;
+    const bool sends = step.kind == Step::Kind::Send || step.kind == Step::Kind::Signal;
+    const auto what = sends ? Event::What::Send : Event::What::Poll;
     if (owner < 0 || owner >= program.ranks)
       return refuse(Refutation::Kind::WrongResult, what, step,
                     "there is no rank " + std::to_string(owner) + " to send to, only " + std::to_string(program.ranks) +
@@ -182,8 +183,9 @@ private:
           emit(step);
         },
         [&](const ir::Poll &s) {
-          // A barrier mailbox has no flag to wait for.
-          const bool flagged = program.mailboxes[s.box].sync != ir::Sync::Barrier;
+          // Data without a mark of its own does not show that it has arrived.
+          const ir::Sync sync = program.mailboxes[s.box].sync;
+          const bool flagged = sync != ir::Sync::Barrier && sync != ir::Sync::Flag;
           receive(flagged ? Step::Kind::Poll : Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
         },
         [&](const ir::Read &s) {
@@ -191,7 +193,7 @@ private:
           receive(Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
         },
         [&](const ir::Clear &s) {
-          out.weak = true;
+          out.weak = out.clears = true;
           receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where);
         },
         [&](const ir::Combine &s) {
@@ -212,7 +214,8 @@ private:
           if (evaluate(s.condition)) block(s.body);
         },
         [&](const ir::PacketLoop &s) { packetLoop(s); },
-        [&](const ir::Signal &s) { notYet(s.where); }, [&](const ir::Await &s) { notYet(s.where); },
+        [&](const ir::Signal &s) { announcement(Step::Kind::Signal, s.box, evaluate(s.peer), s.slot, s.where); },
+        [&](const ir::Await &s) { announcement(Step::Kind::Await, s.box, rank, s.slot, s.where); },
         [&](const ir::Barrier &s) { mark(Step::Kind::Barrier, s.where, int(s.number)); },
         [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
   }
@@ -232,8 +235,10 @@ private:
   void forRanks(const ir::ForRanks &s) {
     bool sends = false, receives = false;
     ir::walk(s.body, [&](const ir::Stmt &inner) {
-      sends |= std::holds_alternative<ir::Send>(inner.op());
-      receives |= std::holds_alternative<ir::Poll>(inner.op()) || std::holds_alternative<ir::Read>(inner.op());
+      const ir::AnyOp &op = inner.op();
+      sends |= std::holds_alternative<ir::Send>(op) || std::holds_alternative<ir::Signal>(op);
+      receives |= std::holds_alternative<ir::Poll>(op) || std::holds_alternative<ir::Read>(op) ||
+                  std::holds_alternative<ir::Await>(op);
     });
     const bool branches = sends && receives;
     if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
@@ -255,10 +260,13 @@ private:
     }
   }
 
-  void notYet(ir::SourceOffset where) {
-    Step step{Step::Kind::Fence};
+  /// A whole CTA makes or awaits it, so no packets take part one by one.
+  void announcement(Step::Kind kind, int box, int owner, const ir::Index &slot, ir::SourceOffset where) {
+    Step step{kind};
     step.where = where;
-    refuse(Refutation::Kind::WrongResult, Event::What::None, step, "announced data cannot be checked yet", "");
+    out.weak = true;
+    setSlot(step, box, owner, slot);
+    steps().push_back(step);
   }
 
   void packetLoop(const ir::PacketLoop &s) {

@@ -17,6 +17,8 @@ struct Step {
     Poll,    ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
     Read,    ///< the same without waiting
     Clear,   ///< slot
+    Signal,  ///< announces what was sent to slot, for all packets
+    Await,   ///< waits for that
     Combine, ///< value = a op b
     Fold,    ///< value = value op a; the first time, value = a
     Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`
@@ -52,7 +54,8 @@ struct Expansion {
   std::vector<ir::Length> lengths;      ///< without the index of a Piece
   std::vector<SlotName> slots;
   bool branches = false; ///< there is a Branches
-  bool weak = false;     ///< there are accesses that only release and acquire order: of a barrier mailbox, Read, Clear
+  bool weak = false;     ///< there are accesses that only release and acquire order: Read, Clear, unflagged mailboxes
+  bool clears = false;   ///< there is a Clear
   /// Set if an index leaves its range on some rank; the rest is then unusable.
   std::optional<Refutation> refutation;
 

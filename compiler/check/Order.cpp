@@ -27,15 +27,20 @@ void Order::reset() {
   width = (ranks * (1 + branchWidth) + 7) / 8 * 8;
   full = true;
   hazard.reset();
-  const std::size_t each = std::size_t(width) * (expansion.weak ? 3 : 1);
+  const std::size_t each = std::size_t(width) * parts();
   clocks.assign(each * ranks * classes, Tick(1) << kShift);
   if (expansion.branches) branchStart = branchEnd = clocks;
   snapshots.clear();
   chains.assign(std::size_t(ranks) * classes, {});
   for (std::size_t i = 0; i < chains.size(); ++i) {
     Tick *begin = clocks.data() + i * each;
-    chains[i] = {begin, expansion.weak ? begin + width : nullptr, expansion.weak ? begin + 2 * width : nullptr,
-                 int(i / classes), -1};
+    auto clock = [&](bool there, int part) { return there ? begin + part * width : nullptr; };
+    chains[i] = {begin,
+                 clock(expansion.weak, 1),
+                 clock(expansion.clears, 2),
+                 clock(expansion.weak, parts() - 1),
+                 int(i / classes),
+                 -1};
   }
   slotBase.clear();
   std::size_t total = 0;
@@ -45,6 +50,7 @@ void Order::reset() {
   }
   slots.clear();
   slots.resize(total);
+  flags.assign(expansion.slots.size() * classes, {});
 }
 
 Order::Slot &Order::slot(const ScheduledEvent &e) {
@@ -64,7 +70,7 @@ void Order::raise(Tick *to, const Tick *from) const {
 int Order::snapshot(Chain &c) {
   if (c.snapshot >= 0) return c.snapshot;
   c.snapshot = int(snapshots.size());
-  snapshots.insert(snapshots.end(), c.seen, c.seen + std::size_t(width) * (expansion.weak ? 2 : 1));
+  snapshots.insert(snapshots.end(), c.seen, c.seen + std::size_t(width) * sent());
   return c.snapshot;
 }
 
@@ -83,6 +89,8 @@ void Order::perform(const ScheduledEvent &e) {
     case Kind::Read: receive(e, c); break;
     case Kind::Clear: clear(e, c); break;
     case Kind::Fence: fence(c); break;
+    case Kind::Signal: signal(e, c, p); break;
+    case Kind::Await: await(e, c, p); break;
     default: branch(e, c, std::size_t(e.rank) * classes + p);
     }
   }
@@ -91,9 +99,13 @@ void Order::perform(const ScheduledEvent &e) {
 void Order::send(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e);
   const bool remote = expansion.slots[e.slot].owner != e.rank;
-  for (const Reading &r : s.readings)
-    if ((r.causal && remote ? c.caused : c.seen)[r.component] <= r.tick)
-      return report(Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch, e);
+  for (const Reading &r : s.readings) {
+    const bool clear = r.event->kind == Kind::Clear;
+    const Tick *known = !remote || !r.causal ? c.seen : clear ? c.passed : c.caused;
+    if (known[r.component] <= r.tick)
+      return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event,
+                    r.launch, e);
+  }
   s.readings.clear();
   s.snapshot = snapshot(c);
   s.event = &e;
@@ -106,8 +118,9 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e);
   const bool waits = e.kind == Kind::Poll;
   if (waits) {
-    raise(c.seen, snapshots.data() + s.snapshot);
-    if (expansion.weak) raise(c.pending, snapshots.data() + s.snapshot + width);
+    raise(c.seen, sentClock(s.snapshot, 0));
+    if (expansion.weak) raise(c.pending, sentClock(s.snapshot, 1));
+    if (expansion.clears) raise(c.passed, sentClock(s.snapshot, 2));
   } else {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
     const bool own = expansion.slots[e.slot].owner == s.event->rank;
@@ -124,15 +137,45 @@ void Order::clear(const ScheduledEvent &e, Chain &c) {
   c.snapshot = -1;
 }
 
+// CTA c announces to CTA c of another rank what all its threads have done, so as with a barrier, what one class of
+// packets knows reaches the same class there. Two ranks may use one word in different launches only if the later one
+// knows of the earlier: else it passes for it, and may even be set back by it.
+void Order::signal(const ScheduledEvent &e, Chain &c, int packets) {
+  Flag &f = flags[std::size_t(e.slot) * classes + packets];
+  if (f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
+    return report(Refutation::Kind::ReadWithoutArrival, *f.event, f.launch, e);
+  release(c);
+  if (f.launch != launch) f.snapshot = snapshot(c);
+  f.event = &e, f.launch = launch;
+  f.component = c.own, f.tick = c.seen[c.own]++;
+  c.snapshot = -1;
+}
+
+void Order::await(const ScheduledEvent &e, Chain &c, int packets) {
+  const Flag &f = flags[std::size_t(e.slot) * classes + packets];
+  raise(c.seen, sentClock(f.snapshot, 0));
+  raise(c.caused, sentClock(f.snapshot, 1));
+  if (expansion.clears) raise(c.passed, sentClock(f.snapshot, 2));
+  c.snapshot = -1;
+}
+
+/// What the rank did before comes before all that is sent from now on.
+void Order::release(Chain &c) {
+  const int rank = int(&c - chains.data()) / classes;
+  const int branchesOf = ranks + rank * ranks;
+  for (Tick *clock : {c.caused, c.passed}) {
+    if (!clock) continue;
+    clock[c.own] = c.seen[c.own];
+    clock[rank] = c.seen[rank];
+    if (c.own == rank) std::copy_n(c.seen + branchesOf, branchWidth, clock + branchesOf);
+  }
+  c.snapshot = -1;
+}
+
 void Order::fence(Chain &c) {
   if (!expansion.weak) return;
   raise(c.caused, c.pending);
-  c.caused[c.own] = c.seen[c.own];
-  const int rank = int(&c - chains.data()) / classes;
-  c.caused[rank] = c.seen[rank];
-  const int branchesOf = ranks + rank * ranks;
-  if (c.own == rank) std::copy_n(c.seen + branchesOf, branchWidth, c.caused + branchesOf);
-  c.snapshot = -1;
+  release(c);
 }
 
 // CTA c waits for CTA c of all ranks only, so what one class of packets knows reaches the same class of the others.
@@ -144,11 +187,13 @@ void Order::barrier() {
       fence(c);
       if (r) raise(sum.seen, c.seen);
       if (r && expansion.weak) raise(sum.caused, c.caused);
+      if (r && expansion.clears) raise(sum.passed, c.passed);
     }
     for (int r = 0; r < ranks; ++r) {
       Chain &c = chain(r, p);
       if (r) std::copy_n(sum.seen, width, c.seen);
       if (r && expansion.weak) std::copy_n(sum.caused, width, c.caused);
+      if (r && expansion.clears) std::copy_n(sum.passed, width, c.passed);
       ++c.seen[r];
       c.snapshot = -1;
     }
@@ -159,14 +204,14 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
   const std::size_t each = clocks.size() / chains.size();
   Tick *now = clocks.data() + number * each;
   Tick *start = branchStart.data() + number * each, *end = branchEnd.data() + number * each;
-  const int rank = int(number) / classes, parts = expansion.weak ? 3 : 1;
+  const int rank = int(number) / classes;
   c.snapshot = -1;
   if (e.kind == Kind::Branches) {
     std::copy_n(now, each, start);
     std::copy_n(now, each, end);
     return;
   }
-  for (int part = 0; part < parts; ++part) raise(end + part * width, now + part * width);
+  for (int part = 0; part < parts(); ++part) raise(end + part * width, now + part * width);
   const bool last = e.kind == Kind::BranchesEnd;
   std::copy_n(last ? end : start, each, now);
   c.own = last ? rank : ranks + rank * ranks + e.slot;
@@ -192,6 +237,7 @@ void Order::boundary() {
     };
     spread(&Chain::seen);
     if (expansion.weak) spread(&Chain::caused);
+    if (expansion.clears) spread(&Chain::passed);
     for (int p = 0; p < classes; ++p) chain(r, p).snapshot = -1;
   }
   snapshots.clear();

@@ -45,12 +45,21 @@ private:
     int snapshot = 0;
     llvm::SmallVector<Reading, 1> readings;
   };
+  /// The word that announces a slot to the CTAs of one class. It only grows, and has no copies.
+  struct Flag {
+    const ScheduledEvent *event = nullptr; ///< the last that raised it
+    int component = 0;
+    Tick tick = 0;
+    int launch = -1;
+    int snapshot = 0; ///< of the first of its launch
+  };
   /// What one class of packets of one rank knows to have happened. `seen` by any chain of events, `caused` by release
-  /// and acquire alone, `pending` is what the next fence adds to it.
+  /// and acquire alone, `pending` is what the next fence adds to it. `passed` is what was released before it came here
+  /// by any chain: stores that are performed, if waiting for a word orders what is stored after it.
   struct Chain {
-    Tick *seen, *caused, *pending;
+    Tick *seen, *caused, *passed, *pending;
     int own;           ///< component that its own events count in
-    int snapshot = -1; ///< that equals `seen` and `caused`
+    int snapshot = -1; ///< that equals `seen`, `caused` and `passed`
   };
 
   const Expansion &expansion;
@@ -60,25 +69,31 @@ private:
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
   std::vector<Slot> slots;
+  std::vector<Flag> flags;
   std::vector<int> copies;
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
 
   Chain &chain(int rank, int packets) { return chains[std::size_t(rank) * classes + packets]; }
   Slot &slot(const ScheduledEvent &e);
-  bool isWeak(int slot) const { return expansion.program->mailboxes[expansion.boxOf(slot)].sync == ir::Sync::Barrier; }
 
   void reset();
   void perform(const ScheduledEvent &e);
   void send(const ScheduledEvent &e, Chain &c);
   void receive(const ScheduledEvent &e, Chain &c);
   void clear(const ScheduledEvent &e, Chain &c);
+  void signal(const ScheduledEvent &e, Chain &c, int packets);
+  void await(const ScheduledEvent &e, Chain &c, int packets);
+  void release(Chain &c);
   void fence(Chain &c);
   void barrier();
   void branch(const ScheduledEvent &e, Chain &c, std::size_t number);
   void boundary();
   void noteDependence();
   void raise(Tick *to, const Tick *from) const;
+  int parts() const { return expansion.clears ? 4 : expansion.weak ? 3 : 1; } ///< clocks of a chain
+  int sent() const { return expansion.clears ? 3 : expansion.weak ? 2 : 1; }  ///< of a snapshot
+  const Tick *sentClock(int snapshot, int part) const { return snapshots.data() + snapshot + part * width; }
   int snapshot(Chain &c);
   void report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second);
 };

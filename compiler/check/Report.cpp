@@ -31,6 +31,8 @@ std::string eventText(const ir::Program &program, const Event &e) {
   case What::Poll: return rank + "waits for " + slotText(program, e) + " and reads it";
   case What::Read: return rank + "reads " + slotText(program, e);
   case What::Clear: return rank + "clears " + slotText(program, e);
+  case What::Signal: return rank + "announces " + slotText(program, e) + " of rank " + std::to_string(e.owner);
+  case What::Await: return rank + "waits for " + slotText(program, e);
   case What::Barrier: return rank + "waits at a barrier";
   }
   return {};
@@ -72,11 +74,14 @@ void place(const ir::Program &program, ir::SourceOffset where, Diagnostic &d) {
 std::string diagram(const ir::Program &program, const Refutation &r) {
   const Event &a = r.first, &b = r.second;
   auto action = [&](const Event &e) {
-    const char *verb = e.what == What::Send ? "send " : e.what == What::Clear ? "clear " : "read ";
+    const char *verb = e.what == What::Send     ? "send "
+                       : e.what == What::Signal ? "announce "
+                       : e.what == What::Clear  ? "clear "
+                                                : "read ";
     return verb + program.mailboxes[e.box].name + "[" + std::to_string(e.slot) + "]" +
-           (e.what == What::Send ? " -> rank " + std::to_string(e.owner) : "");
+           (e.what == What::Send || e.what == What::Signal ? " -> rank " + std::to_string(e.owner) : "");
   };
-  const bool overtaken = r.kind == Refutation::Kind::OverwriteBeforeRead;
+  const bool overtaken = r.kind != Refutation::Kind::ReadWithoutArrival || b.what == What::Signal;
   const Event &left = a, &right = b;
   const std::size_t width = 34;
   std::string text;
@@ -111,6 +116,7 @@ llvm::StringRef name(Refutation::Kind kind) {
   case Kind::RankDivergentOrder: return "rank-divergent-order";
   case Kind::ReadWithoutArrival: return "read-without-arrival";
   case Kind::OverwriteBeforeRead: return "overwrite-before-read";
+  case Kind::StaleSentinel: return "stale-sentinel";
   case Kind::Deadlock: return "deadlock";
   case Kind::OrphanSend: return "orphan-send";
   case Kind::InplaceHazard: return "inplace-hazard";
@@ -141,36 +147,64 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever writes epoch e+" + std::to_string(most) +
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
             std::to_string(most - 1) + " launches)";
+  for (const ir::Mailbox &m : program.mailboxes)
+    if (m.sync == ir::Sync::Sentinel) {
+      text += "; the clear of a slot is released, by the end of its launch at the latest, before whatever leads to the "
+              "send that fills it again (rule T6)";
+      break;
+    }
   if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
   return text;
 }
 
 std::string strengthText(const ir::Program &program) {
-  bool ll = false;
-  for (const ir::Mailbox &m : program.mailboxes) ll |= m.sync == ir::Sync::LL;
+  bool ll = false, sentinel = false, flag = false;
+  for (const ir::Mailbox &m : program.mailboxes) {
+    ll |= m.sync == ir::Sync::LL;
+    sentinel |= m.sync == ir::Sync::Sentinel;
+    flag |= m.sync == ir::Sync::Flag;
+  }
   std::string text = "PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
-  return text + "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch "
-                "in flight per region, and the same sequence of launches on all ranks";
+  if (sentinel)
+    text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived; assumes, "
+            "beyond the model, that hardware performs no store before the wait for a word that it depends on has "
+            "ended, and that slots hold the sentinel before the first launch";
+  text += "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch in "
+          "flight per region, and the same sequence of launches";
+  if (flag || program.barriers) text += ", of the same grid each,";
+  return text + " on all ranks";
 }
 
 void explainOrder(const ir::Program &program, Refutation &r, const std::vector<int> &enough) {
   const Event &a = r.first, &b = r.second;
   const std::string slot = slotText(program, a) + " of rank " + std::to_string(a.owner);
+  if (b.what == What::Signal) {
+    r.explanation = "rank " + std::to_string(b.rank) + " may announce " + slot + " in " + launchText(b.launch) +
+                    " before rank " + std::to_string(a.rank) + " has announced it in " + launchText(a.launch) +
+                    ": its reader then takes what rank " + std::to_string(a.rank) + " sends as arrived too early";
+    r.fix = "give every sender its own slot";
+    return;
+  }
   if (r.kind == Refutation::Kind::ReadWithoutArrival) {
     r.explanation = "rank " + std::to_string(b.rank) + " may read " + slot + " before what rank " +
                     std::to_string(a.rank) + " sends to it has arrived: nothing makes it wait";
-    r.fix = program.mailboxes[a.box].sync == ir::Sync::Barrier ? "put a `barrier` between the send and the read"
-                                                               : "wait for the slot before it is read";
+    switch (program.mailboxes[a.box].sync) {
+    case ir::Sync::Barrier: r.fix = "put a `barrier` between the send and the read"; break;
+    case ir::Sync::Flag: r.fix = "announce the slot after the send, and wait for that before the read"; break;
+    default: r.fix = "wait for the slot before it is read";
+    }
     return;
   }
   const std::string &box = program.mailboxes[a.box].name;
+  const bool stale = r.kind == Refutation::Kind::StaleSentinel;
   const int copies = r.copies[a.box];
   r.explanation = "rank " + std::to_string(b.rank) + " may send to " + slot + " in " + launchText(b.launch) +
                   " before rank " + std::to_string(a.rank) + " has " + (a.what == What::Clear ? "cleared" : "read") +
                   " there what it was sent in " + launchText(a.launch) + ": with " + copiesText(copies) +
                   " both are the same memory, and nothing that rank " + std::to_string(b.rank) +
-                  " receives by then was sent after that";
+                  " receives by then was sent after that" + (stale ? ", with the clear released before it" : "");
+  if (stale) r.explanation += "; what is sent may be cleared away";
   if (!enough.empty()) {
     r.fix.clear();
     for (std::size_t i = 0; i < enough.size(); ++i)

@@ -93,10 +93,15 @@ public:
   Stmt read(ValueId v, MailboxId box, Index slot, ValueId own = kNone) {
     return Read{v, box, std::move(slot), own, next()};
   }
+  Stmt signal(Index peer, MailboxId box, Index slot) { return Signal{box, std::move(peer), std::move(slot), next()}; }
+  Stmt await(MailboxId box, Index slot) { return Await{box, std::move(slot), next()}; }
+  Stmt clear(MailboxId box, Index slot) { return Clear{box, std::move(slot), next()}; }
   Stmt combine(ValueId v, ValueId a, ValueId b, ReduceOp op = ReduceOp::Sum) { return Combine{v, op, a, b, next()}; }
   Stmt reduce(ValueId v, const char *variable, Block body, ValueId yield, ReduceOp op = ReduceOp::Sum) {
     return Reduce{v, op, variable, std::move(body), yield, next()};
   }
+  Stmt assign(ValueId variable, ValueId v) { return Assign{variable, v, next()}; }
+  Stmt when(Index condition, Block body) { return If{std::move(condition), std::move(body), next()}; }
   Stmt forRanks(const char *variable, Block body) { return ForRanks{variable, std::move(body), next()}; }
   Stmt packets(Length domain, Block body) { return PacketLoop{std::move(domain), std::move(body), next()}; }
   Stmt barrier() { return Barrier{program.barriers++, next()}; }
