@@ -79,10 +79,13 @@ Manifest buildManifest(const Program &program) {
     addPromises(program, e, m);
     m.ensures.push_back(ensuresText(program, e));
   }
-  for (const Mailbox &box : program.mailboxes)
+  for (const Mailbox &box : program.mailboxes) {
     m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
                            std::uint64_t(box.copies), passes::lineBytes(box.sync), passes::payloadBytes(box.sync),
                            box.offset});
+    // -0.0 in every element: coll::sentinel::Spare.
+    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = sizeOf(program.dtype) == 4 ? 0x80000000u : 0x80008000u;
+  }
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
   m.barriers = program.barriers;

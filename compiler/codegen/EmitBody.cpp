@@ -89,7 +89,26 @@ private:
           announce(s.where);
           out.line("coll::ptx::fence();");
         },
+        [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hop(s.peer) + ", " + text(s.slot) + ");"); },
+        [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1);"); },
+        [&](const ForRanks &s) { flagsOfAll(s); },
         [](const auto &) { std::abort(); }); // formPacketLoops leaves nothing else outside
+  }
+
+  /// A signal to, or an await of, every rank: the device headers do them together.
+  void flagsOfAll(const ForRanks &loop) {
+    if (const auto *signal = std::get_if<Signal>(&loop.body.front().op()))
+      return flagLine(loop.where, boxName(signal->box) + "::announce(launch, " + text(signal->slot) + ");");
+    const Await &await = std::get<Await>(loop.body.front().op());
+    flagLine(loop.where, boxName(await.box) + "::await(launch, 0, N, me);");
+  }
+
+  void flagLine(SourceOffset where, const std::string &line) {
+    if (written) out.blank();
+    written = true;
+    lastLine = 0;
+    announce(where);
+    out.line(line);
   }
 
   void packetLoop(const PacketLoop &loop) {
@@ -190,6 +209,7 @@ private:
         [&](const Poll &s) { readOne(s.result, s.box, s.slot, declared); },
         [&](const Read &s) { readOne(s.result, s.box, s.slot, declared); },
         [&](const Reduce &s) { reduce(s, declared); }, [&](const ForRanks &s) { forRanks(s); },
+        [&](const Clear &) {}, // what receives clears
         [&](const Assign &s) {
           const bool known = valueNames.count(s.variable);
           out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
@@ -355,7 +375,8 @@ private:
     out.line("launch, i" + Twine(ownText(own)) + ", " +
              (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
     out.open("[&](" + Twine(argument) + ", const Packet &" + part + ") {");
-    for (std::size_t s = 1; s < loop.body.size(); ++s) inner(loop.body[s], false);
+    for (std::size_t s = 1; s < loop.body.size(); ++s)
+      if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s], false);
     out.close("});");
     out.indent(-4);
   }

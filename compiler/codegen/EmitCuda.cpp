@@ -93,6 +93,16 @@ private:
     return text;
   }
 
+  static const char *deviceNamespace(Sync sync) {
+    switch (sync) {
+    case Sync::LL: return "ll";
+    case Sync::Sentinel: return "sentinel";
+    case Sync::Flag: return "flag";
+    case Sync::Barrier: return "plain";
+    }
+    return "";
+  }
+
   void mailboxes() {
     if (!program.mailboxes.empty()) out.line("// type, ranks, number, offset in the region, slots, packets a slot, copies");
     for (std::size_t number = 0; number < program.mailboxes.size(); ++number) {
@@ -101,7 +111,7 @@ private:
       name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
       name = names.boxes[box.name] = names.names.unique(name);
       out.from(lineOf(program, box.where));
-      out.line("using " + name + " = coll::" + (box.sync == Sync::LL ? "ll" : "plain") + "::Mailbox<T, N, " +
+      out.line("using " + name + " = coll::" + deviceNamespace(box.sync) + "::Mailbox<T, N, " +
                llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
                llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
       out.from(0);

@@ -80,6 +80,8 @@ private:
     box.name = decl.name.text;
     box.where = where;
     if (mode == ast::SyncMode::Ll) box.sync = Sync::LL;
+    else if (mode == ast::SyncMode::Sentinel) box.sync = Sync::Sentinel;
+    else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
     if (decl.counted) refuse(decl.name.span, "a `counted` mailbox");

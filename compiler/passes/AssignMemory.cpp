@@ -30,6 +30,8 @@ std::uint64_t capacity(const Program &program, const Length &length) {
 unsigned payloadBytes(Sync sync) {
   switch (sync) {
   case Sync::LL: return 8;
+  case Sync::Sentinel:
+  case Sync::Flag:
   case Sync::Barrier: return 16;
   }
   return 0;
@@ -49,12 +51,22 @@ bool assignMemory(Program &program, Context &context) {
                                 "mailboxes of different wire forms in one algorithm cannot be lowered yet");
       return false;
     }
+  // What must not be cleared when the epoch wraps comes last: see Manifest::clearBytes.
+  std::vector<Mailbox *> order;
+  for (Mailbox &box : program.mailboxes) order.push_back(&box);
+  llvm::stable_sort(order, [](const Mailbox *a, const Mailbox *b) {
+    return (a->sync == Sync::Sentinel) < (b->sync == Sync::Sentinel);
+  });
   std::uint64_t at = llvm::alignTo(kBarrierWords + program.barriers * kMaxCtas * program.ranks * 4, 128);
-  for (Mailbox &box : program.mailboxes) {
+  for (Mailbox *placed : order) {
+    Mailbox &box = *placed;
     box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), payloadBytes(box.sync));
     box.lines = std::max<std::uint64_t>(box.lines, 1);
     box.offset = at;
-    at += llvm::alignTo(std::uint64_t(box.copies) * std::uint64_t(box.slots.value()) * box.lines * lineBytes(box.sync), 128);
+    const std::uint64_t slots = std::uint64_t(box.slots.value());
+    at += std::uint64_t(box.copies) * slots * box.lines * lineBytes(box.sync);
+    if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
+    at = llvm::alignTo(at, 128);
   }
   program.regionBytes = at;
   return true;

@@ -39,7 +39,6 @@ private:
 
   void packetStatement(const Stmt &stmt) {
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
-    if (std::holds_alternative<Clear>(stmt.op())) refuse(stmt, "this sync mode");
     if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
       for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
   }
@@ -53,6 +52,8 @@ private:
         if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
       } else if (const Index *slot = slotOf(s)) {
         if (at != 0 || !slot->isVariable(loop.variable)) refuse(s, "this way to read slots in a loop over `ranks`");
+      } else if (std::holds_alternative<Clear>(s.op())) {
+        continue; // what receives clears
       } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {
         refuse(s, "this statement in a loop over `ranks`");
       } else if (receives && std::holds_alternative<Load>(s.op())) {

@@ -13,7 +13,9 @@ struct Context {
   bool unchecked = false; ///< go on with a program that the checker refutes
 };
 
-/// Turns every Poll of a `barrier` mailbox into a Read, with a Barrier before the first read that follows its sends.
+/// Makes explicit what a sync mode needs around sends and reads. `barrier`: polls become Reads, with a Barrier before
+/// the first read that follows its sends. `flag`: polls become Reads, with Signals behind the sends and Awaits before the
+/// reads. `sentinel`: a Clear behind the read. `ll` needs nothing.
 bool expandSyncModes(ir::Program &program, Context &context);
 
 /// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
