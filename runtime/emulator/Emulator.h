@@ -26,8 +26,8 @@ enum class Schedule {
 };
 std::string_view name(Schedule schedule);
 
-/// The largest part of a store that takes effect at once. `Element` is what PTX promises: the scalars of a vector.
-/// No primitive of the device headers is wider than 16 bytes yet, so 128 acts as 16.
+/// The largest part of a store that takes effect at once. `Element` is what PTX promises: the scalars of a vector. 128
+/// is for the lines that 8 lanes store together (ll128): half of the seeds deliver them whole, half in ascending order.
 enum class Atomicity { Element = 1, Bytes8 = 8, Bytes16 = 16, Bytes128 = 128 };
 
 /// All that a run depends on besides its kernels and buffers. Rates are probabilities.

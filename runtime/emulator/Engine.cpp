@@ -208,12 +208,7 @@ bool Engine::commitOne(bool force) {
     for (std::uint32_t i = 1; i < count && cta->rank == victim; ++i) cta = queued[(first + i) % count];
     if (cta->rank == victim) return false;
   }
-  Pending *unit = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
-  // Stores of one CTA to one location keep their order.
-  std::uint32_t earliest = unit->line->pending;
-  while (units[earliest].cta != cta || !units[earliest].overlaps(unit->offset, unit->size))
-    earliest = units[earliest].next;
-  commit(units[earliest]);
+  commitInOrder(*cta->queue[random.below(std::uint32_t(cta->queue.size()))]);
   return true;
 }
 

@@ -15,14 +15,14 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
 }
 
 /// Tells the race detector of an access, which `locate` has found good.
-void Engine::watchRace(std::uint64_t address, bool isLoad, Order order) {
+void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad, Order order) {
   const Segment &segment = *memory.near(address);
   if (!segment.region) return;
   const std::uint64_t location = memory.location(address), inRegion = address - segment.address;
   if (isLoad)
-    races->load(*running, location, inRegion, order);
+    races->load(thread, location, inRegion, order);
   else
-    races->store(*running, location, inRegion, order);
+    races->store(thread, location, inRegion, order);
 }
 
 unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
@@ -40,7 +40,7 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   Thread &thread = *running;
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "load");
-  if (races) watchRace(address, true, order);
+  if (races) watchRace(thread, address, true, order);
   auto *to = static_cast<std::uint8_t *>(value);
   unsigned k = count > 1 && !fair() ? random.below(count) : 0;
   for (unsigned i = 0; i < count; ++i, k = (k + 1) % count) {
@@ -49,7 +49,8 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   }
 }
 
-void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, Order order) {
+void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, Order order,
+                      bool mayBeStale) {
   const unsigned offset = address % 16;
   const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
   std::uint32_t newest = 0;
@@ -58,7 +59,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
   std::uint32_t seenAt = now, version = newest;
   alignas(16) std::uint8_t image[16];
   std::memcpy(image + offset, line.value + offset, bytes);
-  const double staleRate = order == Order::Weak ? policy.staleWeak : policy.staleRelaxed;
+  const double staleRate = !mayBeStale ? 0 : order == Order::Weak ? policy.staleWeak : policy.staleRelaxed;
   if (staleRate > 0) {
     const std::uint64_t location = memory.location(address);
     if (newest > thread.floor && newest > thread.recent.newest(location) && line.writer != thread.cta->number &&
@@ -105,9 +106,9 @@ void Engine::store(std::uint64_t address, const void *value, unsigned elementByt
   mayYield();
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "store");
-  if (races) watchRace(address, false, order);
+  if (races) watchRace(*running, address, false, order);
   for (unsigned k = 0; k < count; ++k)
-    issue(line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, false);
+    issue(*running, line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, false);
 }
 
 void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
@@ -115,14 +116,69 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   if (order == Order::Release) drain();
   mayYield();
   Line &line = locate(address, 4, "add");
-  if (races) watchRace(address, false, order);
-  issue(line, address % 16, 4, &value, true);
+  if (races) watchRace(*running, address, false, order);
+  issue(*running, line, address % 16, 4, &value, true);
 }
 
-void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *value, bool add) {
+/// The last of the 8 to come does it for all.
+void Engine::meetGroup(GroupCall &call) {
+  if (call.kind == GroupCall::Load) beforeLoad();
+  else mayYield();
   Thread &thread = *running;
+  auto &mates = thread.cta->threads;
+  const unsigned first = thread.at.thread.x / Thread::kGroup * Thread::kGroup;
+  if (first + Thread::kGroup > mates.size())
+    fail("a group of fewer than 8 threads acts together\n  by " + describeThread(thread) + "\n");
+  thread.call = &call;
+  thread.state = Thread::AtGroup;
+  for (unsigned lane = 0; lane < Thread::kGroup; ++lane)
+    if (mates[first + lane].state != Thread::AtGroup) return leave();
+  callGroup(&mates[first]);
+  for (unsigned lane = 0; lane < Thread::kGroup; ++lane)
+    if (&mates[first + lane] != &thread) wake(mates[first + lane]);
+  thread.state = Thread::Ready;
+}
+
+void Engine::callGroup(Thread *lanes) {
+  const GroupCall call = *lanes[0].call; // the first's
+  bool any = false;
+  for (unsigned lane = 0; lane < Thread::kGroup; ++lane) {
+    const GroupCall &own = *lanes[lane].call;
+    any |= own.said;
+    if (own.kind != call.kind || own.address != call.address + (call.address ? lane * 16 : 0) || call.address % 128)
+      fail("the lanes of a group do different things\n  by " + describeThread(lanes[lane]) + "\n");
+  }
+  std::uint32_t below = 0;
+  for (unsigned lane = 0; lane < Thread::kGroup; ++lane) {
+    Thread &thread = lanes[lane];
+    GroupCall &own = *thread.call;
+    own.said = any;
+    if (own.kind == GroupCall::Vote) continue;
+    const bool isLoad = own.kind == GroupCall::Load, whole = policy.atomicity == Atomicity::Bytes128;
+    const unsigned unit = unitBytes(8, 16);
+    Line &line = locate(own.address, 16, isLoad ? "load" : "store");
+    ++(isLoad ? statistics.loads : statistics.stores);
+    if (races) watchRace(thread, own.address, isLoad, Order::Relaxed);
+    for (unsigned k = 0; k < 16; k += unit) {
+      auto *value = static_cast<std::uint8_t *>(own.value) + k;
+      if (isLoad) {
+        loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
+      } else if (Pending *pending = issue(thread, line, k, unit, value, false); pending && whole) {
+        pending->below = below;
+        if (below) units[below].above = pending->number;
+        below = pending->number;
+      }
+    }
+  }
+}
+
+/// The unit, if it has to wait.
+Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value, bool add) {
   Cta &cta = *thread.cta;
-  if (fair()) return apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
+  if (fair()) {
+    apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
+    return nullptr;
+  }
   if (freeUnits.empty()) {
     freeUnits.push_back(&units.emplace_back());
     freeUnits.back()->number = std::uint32_t(units.size() - 1);
@@ -132,6 +188,7 @@ void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *valu
   unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = 0;
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
   unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
+  unit.below = unit.above = 0;
   std::memcpy(unit.bytes, value, bytes);
 
   std::uint32_t *tail = &line.pending;
@@ -141,6 +198,7 @@ void Engine::issue(Line &line, unsigned offset, unsigned bytes, const void *valu
   cta.queue.push_back(&unit);
   cta.enqueued(thread.phase);
   ++thread.pending, ++ranks[cta.rank].pending, ++pendingTotal;
+  return &unit;
 }
 
 /// A store takes effect for all threads of all ranks at once.
@@ -169,8 +227,33 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
   }
 }
 
+/// Of the stores of the unit's CTA to its location, the one issued first.
+Pending &Engine::firstOf(Pending &unit) {
+  std::uint32_t earliest = unit.line->pending;
+  while (units[earliest].cta != unit.cta || !units[earliest].overlaps(unit.offset, unit.size))
+    earliest = units[earliest].next;
+  return units[earliest];
+}
+
+/// Lets the unit take effect, or what must before it; of a line that groups store, all parts or the lowest.
+void Engine::commitInOrder(Pending &unit) {
+  Pending *part = &firstOf(unit);
+  while (part->below) part = &units[part->below];
+  if (&firstOf(*part) != part) return commitInOrder(firstOf(*part));
+  const bool whole = policy.seed / 4 % 2 == 0;
+  for (;;) {
+    const std::uint32_t next = part->above;
+    commit(*part);
+    if (!whole || !next) return;
+    part = &units[next];
+    while (&firstOf(*part) != part) commitInOrder(firstOf(*part));
+  }
+}
+
 void Engine::commit(Pending &unit) {
   Cta &cta = *unit.cta;
+  if (unit.above) units[unit.above].below = 0;
+  if (unit.below) units[unit.below].above = 0;
   apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
 
   std::uint32_t *link = &unit.line->pending;

@@ -38,8 +38,18 @@ private:
   std::array<Entry, 16> entries;
 };
 
+/// What a thread wants of its group of 8, or of the line of 128 bytes that they access together. On the thread's stack
+/// until all have come.
+struct GroupCall {
+  enum Kind { Load, Store, Vote } kind;
+  std::uint64_t address; ///< of the thread's own 16 bytes
+  void *value;
+  bool said; ///< in, and what any said out
+};
+
 struct Thread {
-  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, Draining, Done };
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtGroup, Draining, Done };
+  static constexpr unsigned kGroup = 8;
 
   // What every access touches comes first.
   Fiber fiber;
@@ -54,6 +64,7 @@ struct Thread {
   std::uint32_t number = 0;     ///< its own; from 1
   std::uint32_t nextWaiter = 0; ///< on the same line; 0: none
   std::uint64_t polled = 0;     ///< the address waited for while Polling
+  GroupCall *call = nullptr;    ///< while AtGroup
   emulated::Coordinates at;
   RecentReads recent;
 };

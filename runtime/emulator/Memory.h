@@ -23,6 +23,7 @@ struct Pending {
   std::uint32_t next;   ///< the one issued after it to the same line; 0: none
   std::uint32_t index;  ///< in the queue of its CTA
   std::uint32_t phase;  ///< how many CTA barriers its thread had passed
+  std::uint32_t below, above; ///< its neighbours in a line of 128 bytes that are yet to take effect; 0: none
   std::uint8_t offset, size;
   bool add; ///< adds its 4 bytes instead of replacing
   std::uint8_t bytes[16];

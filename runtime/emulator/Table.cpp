@@ -22,6 +22,19 @@ void load(const void *address, void *value, unsigned elementBytes, unsigned elem
 void store(void *address, const void *value, unsigned elementBytes, unsigned elements, Order order) {
   Engine::active->store(toAddress(address), value, elementBytes, elements, order);
 }
+void loadLine(const void *address, void *value) {
+  GroupCall call = {GroupCall::Load, toAddress(address), value, false};
+  Engine::active->meetGroup(call);
+}
+void storeLine(void *address, const void *value) {
+  GroupCall call = {GroupCall::Store, toAddress(address), const_cast<void *>(value), false};
+  Engine::active->meetGroup(call);
+}
+bool anyOfGroup(bool said) {
+  GroupCall call = {GroupCall::Vote, 0, nullptr, said};
+  Engine::active->meetGroup(call);
+  return call.said;
+}
 void add4(void *address, unsigned value, Order order) {
   Engine::active->add4(toAddress(address), value, order);
 }
@@ -40,7 +53,8 @@ unsigned long long nanoseconds() {
 
 } // namespace
 
-const emulated::Table coll::emu::table = {coordinates, load, store, add4, fence, ctaSync, spinHint, nanoseconds};
+const emulated::Table coll::emu::table = {coordinates, load,  store,   loadLine, storeLine,  anyOfGroup,
+                                          add4,        fence, ctaSync, spinHint, nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

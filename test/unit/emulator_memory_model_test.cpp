@@ -50,6 +50,15 @@ AllReduce oneshotSentinel(std::vector<std::string> defects = {}) {
   return job;
 }
 
+AllReduce oneshotLl128() {
+  AllReduce job;
+  job.file = "oneshot_ll128.cu";
+  job.sync = "ll128";
+  job.lines = 32;
+  job.steps.assign(5, {200, 1, 32}); // four groups, the last with a part of its block
+  return job;
+}
+
 AllReduce twoshotSentinel() {
   AllReduce job = oneshotSentinel();
   job.file = "twoshot_sentinel.cu";
@@ -219,6 +228,55 @@ TEST(EmulatorSentinel, EveryBitPatternArrives) {
     };
     expectGood(job, 2);
   }
+}
+
+TEST(EmulatorLl128, TwoCopiesAreRight) {
+  expectGood(oneshotLl128(), 60, Atomicity::Bytes128);
+  const Outcome outcome = run(oneshotLl128(), Policy::fair());
+  EXPECT_TRUE(outcome.good()) << outcome;
+}
+TEST(EmulatorLl128, LinesThatArriveInPartsAreFound) {
+  for (Atomicity atomicity : {Atomicity::Element, Atomicity::Bytes8, Atomicity::Bytes16})
+    EXPECT_GT(countBad(oneshotLl128(), 12, atomicity), 6);
+}
+TEST(EmulatorLl128, OneCopyIsFound) {
+  AllReduce job = oneshotLl128();
+  job.copies = 1;
+  EXPECT_GT(countBad(job, 20, Atomicity::Bytes128), 3);
+}
+TEST(EmulatorLl128, ALaneThatLeavesItsGroupIsFound) {
+  AllReduce job = oneshotLl128();
+  job.defects = {"ALONE"};
+  EXPECT_EQ(countBad(job, 4, Atomicity::Bytes128), 4);
+}
+TEST(EmulatorLl128, TailsMisalignmentAndTypes) {
+  for (DType dtype : {DType::I32, DType::F32, DType::BF16}) {
+    AllReduce job = oneshotLl128();
+    job.ranks = 3;
+    job.dtype = dtype;
+    const std::uint64_t counts[] = {1, 3, 27, 28, 29, 60, 61, 240, 239};
+    job.steps.clear();
+    for (std::size_t i = 0; i < std::size(counts); ++i)
+      job.steps.push_back({counts[i], 1 + unsigned(i % 2), 16, 0, unsigned(i % 3), i % 2 == 0});
+    job.steps.push_back({120, 1, 32, 5}); // whole pieces; two of the ranks take the quick path
+    expectGood(job, 8, Atomicity::Bytes128);
+  }
+}
+TEST(EmulatorLl128, TwoShotNeedsOneCopy) {
+  AllReduce job;
+  job.file = "twoshot_ll128.cu";
+  job.sync = "ll128";
+  job.copies = 1;
+  job.mailboxes = 2;
+  job.ranks = 5;
+  job.steps = {{1000, 1, 32}, {17, 1, 32}, {1000, 2, 16}, {3, 1, 32}, {640, 2, 32}};
+  expectGood(job, 32, Atomicity::Bytes128);
+}
+TEST(EmulatorLl128, EpochsWrap) {
+  AllReduce job = oneshotLl128();
+  job.ranks = 3;
+  job.epoch = 0xfffffffd;
+  expectGood(job, 12, Atomicity::Bytes128);
 }
 
 TEST(Emulator, ASeedReplaysExactly) {

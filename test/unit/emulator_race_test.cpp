@@ -48,6 +48,10 @@ TEST(EmulatorRace, RightKernelsHaveNone) {
   AllReduce cleared = job("twoshot_sentinel.cu", "sentinel");
   cleared.mailboxes = 2;
   expectNone(cleared);
+  expectNone(job("oneshot_ll128.cu", "ll128"));
+  AllReduce lines = job("twoshot_ll128.cu", "ll128");
+  lines.copies = 1, lines.mailboxes = 2;
+  expectNone(lines);
   AllReduce announced = job("twoshot_flag.cu", "flag");
   announced.copies = 1, announced.mailboxes = 2;
   expectNone(announced);
@@ -66,7 +70,7 @@ TEST(EmulatorRace, NoneWhereCountsChange) {
 }
 
 TEST(EmulatorRace, NoneWhereGridsChangeAndEpochsWrap) {
-  for (const char *sync : {"ll", "barrier", "flag", "sentinel"}) {
+  for (const char *sync : {"ll", "ll128", "barrier", "flag", "sentinel"}) {
     AllReduce changing = job(std::string("oneshot_") + sync + ".cu", sync);
     changing.epoch = 0xfffffffd;
     for (std::size_t i = 0; i < changing.steps.size(); ++i) changing.steps[i].grid = 1 + i % 3;
@@ -79,6 +83,9 @@ TEST(EmulatorRace, OneCopy) {
   ll.copies = barrier.copies = 1;
   expectRace(ll, "which overwrites what the first may have yet to read");
   expectRace(ll, "'s mailbox `box` copy 0 slot ");
+  AllReduce ll128 = job("oneshot_ll128.cu", "ll128");
+  ll128.copies = 1;
+  expectRace(ll128, "which overwrites what the first may have yet to read");
   expectRace(barrier, "which overwrites what the first may have yet to read");
 }
 

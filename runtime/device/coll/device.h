@@ -10,6 +10,7 @@
 #include "coll/reduce.h"
 #include "coll/poll.h"
 #include "coll/ll.h"
+#include "coll/ll128.h"
 #include "coll/sentinel.h"
 #include "coll/flag.h"
 #include "coll/plain.h"

@@ -9,6 +9,7 @@ namespace coll {
 template <class T, int kBytesOfAll>
 struct Packet {
   static constexpr u32 kBytes = kBytesOfAll, kElements = kBytes / sizeof(T), kWords = kBytes / 4;
+  static constexpr bool kInPieces = false; ///< whether it is scattered over its vector, as in ll128.h
   u32 word[kWords];
 
   /// How many packets `elements` take, the last one perhaps short.
@@ -90,38 +91,68 @@ __device__ inline u32 elementsFrom(u64 begin, u64 length, u32 most) {
 
 } // namespace detail
 
-/// Whether packet `i` has any element of a vector of `length`: always so with Shape::kWhole, whose vectors are all of
-/// the loop's length.
+namespace detail {
+
+template <class Shape, class P, class T>
+__device__ inline P loadDense(const T *from, u32 i, u64 length) {
+  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
+  const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
+  const u64 begin = u64(i) * P::kElements;
+  if (Shape::kWhole || (begin + P::kElements <= length && u64(from) % P::kBytes == 0)) return loadWhole<P>(at);
+  Words2 v = {{loadPart<kSize>(at, elementsFrom(begin, length, kHalf)), 0}};
+  if constexpr (P::kBytes == 16)
+    v.w[1] = loadPart<kSize>(at + 8, elementsFrom(begin + kHalf, length, kHalf));
+  return fromWords<P>(v);
+}
+
+template <class Shape, class P, class T>
+__device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
+  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
+  char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
+  const u64 begin = u64(i) * P::kElements;
+  if (Shape::kWhole || (begin + P::kElements <= length && u64(to) % P::kBytes == 0)) return storeWhole(at, packet);
+  const Words2 v = toWords(packet);
+  storePart<kSize>(at, elementsFrom(begin, length, kHalf), v.w[0]);
+  if constexpr (P::kBytes == 16)
+    storePart<kSize>(at + 8, elementsFrom(begin + kHalf, length, kHalf), v.w[1]);
+}
+
+} // namespace detail
+
+/// Whether packet `i` has any element of a vector of `length`, or in ll128 its group: always so with Shape::kWhole,
+/// whose vectors are all of the loop's length.
 template <class Shape, class P>
 __device__ inline bool reaches(u32 i, u64 length) {
-  return Shape::kWhole || u64(i) * P::kElements < length;
+  if constexpr (P::kInPieces) return Shape::kWhole || P::groupBegin(i) < length;
+  else return Shape::kWhole || u64(i) * P::kElements < length;
 }
 
 /// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;
 /// otherwise `from` is aligned to T alone and elements past the end read as zero bits.
 template <class Shape, class P, class T>
 __device__ inline P load(const T *from, u32 i, u64 length) {
-  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
-  const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
-  const u64 begin = u64(i) * P::kElements;
-  if (Shape::kWhole || (begin + P::kElements <= length && u64(from) % P::kBytes == 0)) return detail::loadWhole<P>(at);
-  Words2 v = {{detail::loadPart<kSize>(at, detail::elementsFrom(begin, length, kHalf)), 0}};
-  if constexpr (P::kBytes == 16)
-    v.w[1] = detail::loadPart<kSize>(at + 8, detail::elementsFrom(begin + kHalf, length, kHalf));
-  return detail::fromWords<P>(v);
+  if constexpr (P::kInPieces) {
+    P p = {};
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n)
+      if (P::hasPiece(i, n, length))
+        p.setPiece(n, detail::loadDense<Shape, typename P::Piece>(from, P::piece(i, n), length));
+    return p;
+  } else {
+    return detail::loadDense<Shape, P>(from, i, length);
+  }
 }
 
 /// Writes packet `i` of the vector of `length` elements at `to`; elements past the end are not touched.
 template <class Shape, class P, class T>
 __device__ inline void store(T *to, u32 i, u64 length, const P &packet) {
-  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
-  char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
-  const u64 begin = u64(i) * P::kElements;
-  if (Shape::kWhole || (begin + P::kElements <= length && u64(to) % P::kBytes == 0)) return detail::storeWhole(at, packet);
-  const Words2 v = detail::toWords(packet);
-  detail::storePart<kSize>(at, detail::elementsFrom(begin, length, kHalf), v.w[0]);
-  if constexpr (P::kBytes == 16)
-    detail::storePart<kSize>(at + 8, detail::elementsFrom(begin + kHalf, length, kHalf), v.w[1]);
+  if constexpr (P::kInPieces) {
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n)
+      if (P::hasPiece(i, n, length)) detail::storeDense<Shape>(to, P::piece(i, n), length, packet.getPiece(n));
+  } else {
+    detail::storeDense<Shape>(to, i, length, packet);
+  }
 }
 
 } // namespace coll

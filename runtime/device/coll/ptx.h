@@ -77,6 +77,19 @@ __device__ inline void storeRelaxed8(void *address, u64 v) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(v) : "memory");
 }
 
+/// Relaxed accesses of 128 bytes by a group: 8 lanes of a warp, from a multiple of 8 on, each with its 16 bytes of one
+/// aligned line. All lanes of the group call them together. To PTX they are as above, in no order between lanes; for
+/// what ll128.h assumes of them they must go out as one instruction, so the lanes meet first.
+__device__ inline u32 laneMaskOfGroup() { return 0xffu << (threadIdx.x & 24); }
+__device__ inline void storeLine16(void *address, Words2 v) {
+  asm volatile("bar.warp.sync %0;" ::"r"(laneMaskOfGroup()) : "memory");
+  storeRelaxed16(address, v);
+}
+__device__ inline Words2 loadLine16(const void *address) { return loadRelaxed16(address); }
+
+/// Whether any lane of the group says so. The lanes meet. No memory order.
+__device__ inline bool anyOfGroup(bool said) { return __any_sync(laneMaskOfGroup(), said); }
+
 /// 4-byte accesses at system scope. An acquiring load that sees a releasing store also sees all that came before the
 /// store: by its thread, and by threads that met it at ctaSync (causality is transitive).
 __device__ inline u32 loadRelaxed4(const void *address) {

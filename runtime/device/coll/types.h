@@ -47,8 +47,8 @@ struct Team {
   Status *status;  ///< never null
   u64 timeout;     ///< nanoseconds a single wait may take
   u64 me;          ///< this rank, 0 .. N-1
-  u64 clearBytes;  ///< how much of a scratch region the wrap of the epoch clears: all but mailboxes with a fill of their
-                   ///< own, which lie last
+  u64 clearBytes;  ///< how much of a scratch region the wrap of the epoch clears: all but mailboxes with a fill of
+                   ///< their own, which lie last
 };
 
 } // namespace coll

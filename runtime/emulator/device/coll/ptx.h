@@ -68,6 +68,14 @@ inline void store16(void *address, Words2 v) { emulated::store(address, v, Order
 inline Words2 loadRelaxed16(const void *address) { return emulated::load<Words2>(address, Order::Relaxed, 2); }
 inline void storeRelaxed16(void *address, Words2 v) { emulated::store(address, v, Order::Relaxed, 2); }
 
+inline void storeLine16(void *address, Words2 v) { emulated::table->storeLine(address, &v); }
+inline Words2 loadLine16(const void *address) {
+  Words2 v;
+  emulated::table->loadLine(address, &v);
+  return v;
+}
+inline bool anyOfGroup(bool said) { return emulated::table->anyOfGroup(said); }
+
 inline u64 loadRelaxed8(const void *address) { return emulated::load<u64>(address, Order::Relaxed); }
 inline void storeRelaxed8(void *address, u64 v) { emulated::store(address, v, Order::Relaxed); }
 

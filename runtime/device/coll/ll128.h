@@ -1,0 +1,155 @@
+// Sync mode `ll128`: lines of 128 bytes by 8 lanes of a warp, of which the last 8 bytes say that the line has arrived.
+//
+// Assumes of the hardware, beyond PTX, so only for platforms that declare it: when 8 lanes of a warp store 16 bytes
+// each to one aligned line of 128 bytes with one instruction, the line arrives whole, or at least its last bytes last;
+// and when they load one so, they see it at one moment. The flag is the epoch, as in `ll`, so nothing is cleared.
+//
+// Eight lanes make a group, and a group moves two lines at a time, a block of 256 bytes with 15 pieces of 16 bytes.
+// Lane j carries piece j in the first line and piece 8 + j in the second; lane 7, which has half of each line for the
+// flag, carries piece 7 alone, a half in each line. So every lane reads and writes its pieces of a vector in units of
+// 16 bytes, and no data goes between lanes.
+//
+//   line 0   piece 0 | piece 1 | ... | piece 6  | first half of piece 7, epoch
+//   line 1   piece 8 | piece 9 | ... | piece 14 | second half of piece 7, epoch
+//
+// Packet i is what lane i mod 8 has of block i / 8. The lanes of a group do everything together: counts of packets are
+// multiples of 8, and blocks of threads are multiples of 8, so the loops of launch.h keep them together, and `reaches`
+// says the same to all of them.
+#pragma once
+
+#include "coll/poll.h"
+
+namespace coll::ll128 {
+
+constexpr u32 kLanes = 8;
+constexpr u32 kLineBytes = 32;     ///< of a packet's place in a mailbox
+constexpr u32 kPiecesOfBlock = 15; ///< 240 bytes of payload in 256
+constexpr u32 kPayloadOfBlock = 16 * kPiecesOfBlock;
+
+/// Two pieces of 16 bytes, in words 0 to 3 and 4 to 7. Lane 7 has the first alone.
+template <class T>
+struct Packet : coll::Packet<T, 32> {
+  using Piece = coll::Packet<T, 16>;
+  static constexpr bool kInPieces = true;
+  static constexpr u32 kPieces = 2;
+
+  /// Packets that `elements` take: those of whole blocks.
+  __device__ static u32 count(u64 elements) {
+    constexpr u32 kElementsOfBlock = kPayloadOfBlock / sizeof(T);
+    return u32((elements + kElementsOfBlock - 1) / kElementsOfBlock) * kLanes;
+  }
+  /// The first element of the block of packet `i`.
+  __device__ static u64 groupBegin(u32 i) { return u64(i / kLanes) * (kPayloadOfBlock / sizeof(T)); }
+  /// Which piece of a vector is piece `n` of packet `i`, and whether the packet has it and it has any element.
+  __device__ static u32 piece(u32 i, u32 n) { return i / kLanes * kPiecesOfBlock + n * kLanes + i % kLanes; }
+  __device__ static bool hasPiece(u32 i, u32 n, u64 length) {
+    return (n == 0 || i % kLanes != 7) && u64(piece(i, n)) * Piece::kElements < length;
+  }
+  __device__ void setPiece(u32 n, const Piece &p) {
+#pragma unroll
+    for (u32 w = 0; w < 4; ++w) this->word[n * 4 + w] = p.word[w];
+  }
+  __device__ Piece getPiece(u32 n) const {
+    Piece p;
+#pragma unroll
+    for (u32 w = 0; w < 4; ++w) p.word[w] = this->word[n * 4 + w];
+    return p;
+  }
+};
+
+/// A mailbox of kSlots slots of kLines packets, a multiple of 8, at kOffset, a multiple of 128. Otherwise as
+/// ll::Mailbox.
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+struct Mailbox {
+  static_assert(kOffset % 128 == 0 && kLines % kLanes == 0, "lines are aligned");
+  using P = Packet<T>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  /// Byte offset in a region of the first 16 bytes of packet `i` of slot `slot` in the copy of `epoch`. The others lie
+  /// 128 bytes further.
+  __device__ static auto at(u32 epoch, u32 slot, u32 i) {
+    return Lines::at(epoch, slot, i / kLanes * kLanes) + i % kLanes * 16;
+  }
+
+  /// What a packet is when it arrives: itself.
+  __device__ static const P &sent(const P &data) { return data; }
+
+  /// Pushes packet `i` into `slot` of the rank `hop` places after this one. By all lanes of a group. Relaxed: ordered
+  /// with nothing but its own arrival.
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
+    launch.begin();
+    const bool last = i % kLanes == 7;
+    const u64 a = detail::pair(data.word[0], data.word[1]), b = detail::pair(data.word[2], data.word[3]);
+    const u64 c = detail::pair(data.word[4], data.word[5]), d = detail::pair(data.word[6], data.word[7]);
+    char *to = launch.team.peer[hop] + at(launch.epoch, slot, i);
+    ptx::storeLine16(to, Words2{{a, last ? launch.epoch : b}});
+    ptx::storeLine16(to + 128, Words2{{last ? b : c, last ? launch.epoch : d}});
+  }
+
+  /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
+  /// `part`. By all lanes of a group, with the same `wanted`, whose bit s stands for slot first + s; other slots are
+  /// read but not waited for: their part has no meaning. Lane 7 looks, counts and gives up for the group.
+  template <u32 kCount>
+  __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
+    launch.begin();
+    const u32 epoch = launch.epoch;
+    const bool last = i % kLanes == 7;
+    const char *lines = launch.team.peer[0] + at(epoch, first, i);
+    Words2 seen[kCount][2];
+    u32 since = 0;
+    for (;;) {
+#pragma unroll
+      for (u32 s = 0; s < kCount; ++s)
+#pragma unroll
+        for (u32 h = 0; h < 2; ++h) seen[s][h] = ptx::loadLine16(lines + s * Lines::kSlotBytes + h * 128);
+      u32 late = 0;
+#pragma unroll
+      for (u32 s = 0; s < kCount; ++s)
+        if (kCount == 1 || (wanted >> s & 1)) late |= (u32(seen[s][0].w[1]) ^ epoch) | (u32(seen[s][1].w[1]) ^ epoch);
+      bool again = last && late != 0;
+      if (again) {
+        if constexpr (ptx::kParks)
+          if (const char *line = firstLate(lines, wanted, epoch)) ptx::spinHint(line + 8);
+        if (launch.watch.due()) {
+          since = checkWait(launch.team.status, launch.team.timeout, since, launch.me(), first, wanted, epoch, lines);
+          if (since == 0) again = false;
+          else launch.watch.goOn();
+        }
+      }
+      if (!ptx::anyOfGroup(again)) break;
+    }
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) {
+      const Words2 &a = seen[s][0], &b = seen[s][1];
+      const u64 words[4] = {a.w[0], last ? b.w[0] : a.w[1], b.w[0], b.w[1]};
+#pragma unroll
+      for (u32 w = 0; w < 4; ++w) part[s].word[2 * w] = u32(words[w]), part[s].word[2 * w + 1] = u32(words[w] >> 32);
+    }
+  }
+
+private:
+  /// Lane 7's: its part of the first wanted line that is late; null if all have arrived.
+  __device__ static const char *firstLate(const char *lines, u32 wanted, u32 epoch) {
+#pragma unroll 1
+    for (u32 s = 0; wanted >> s != 0; ++s)
+#pragma unroll 1
+      for (u32 h = 0; h < 2; ++h) {
+        const char *line = lines + s * Lines::kSlotBytes + h * 128;
+        if ((wanted >> s & 1) && u32(ptx::loadRelaxed16(line).w[1]) != epoch) return line;
+      }
+    return nullptr;
+  }
+
+  /// As detail::checkWait.
+  __device__ __noinline__ static u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 first, u32 wanted,
+                                               u32 epoch, const char *lines) {
+    if (aborted(status)) return 0;
+    if (!ranOut(timeout, since)) return since;
+    const char *line = firstLate(lines, wanted, epoch);
+    if (line == nullptr) return since;
+    const u32 slot = first + u32((line - lines) / Lines::kSlotBytes);
+    report(status, me, kNumber, slot, epoch, u32(ptx::loadRelaxed16(line).w[1]));
+    return 0;
+  }
+};
+
+} // namespace coll::ll128
