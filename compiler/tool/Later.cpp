@@ -4,9 +4,8 @@
 
 namespace coll::tool {
 
-extern const Verb benchVerb, tuneVerb;
+extern const Verb tuneVerb;
 
-const Verb benchVerb{"bench", "WHAT", "latency and bandwidth tables (not there yet)", {}, "", nullptr};
 const Verb tuneVerb{"tune", "WHAT", "search the `tune` spaces for a machine (not there yet)", {}, "", nullptr};
 
 } // namespace coll::tool

@@ -28,8 +28,7 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
                 suggest(std::string_view(name.data(), name.size()), known)};
 }
 
-/// Bytes of the largest argument where the open extent is 1 and the others are as set.
-static std::uint64_t bytesPerElement(const Manifest &manifest, const Extents &extents) {
+std::uint64_t coll::tool::bytesPerElement(const Manifest &manifest, const Extents &extents) {
   std::uint64_t most = 1;
   for (const Manifest::Argument &argument : manifest.arguments)
     most = std::max(most, manifest.elements(argument, extents) * sizeOf(argument.dtype));

@@ -25,4 +25,7 @@ Sizes pickSizes(const Manifest &manifest, const Arguments &arguments);
 /// The free extents that `sizes` leaves open.
 std::vector<std::string> openExtents(const Manifest &manifest, const Sizes &sizes);
 
+/// Bytes of the largest argument where the one extent that is missing is 1.
+std::uint64_t bytesPerElement(const Manifest &manifest, const Extents &extents);
+
 } // namespace coll::tool

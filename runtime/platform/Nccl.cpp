@@ -33,6 +33,13 @@ Result<Nccl> load(const std::string &path) {
   bind(api.groupEnd, "ncclGroupEnd");
   bind(api.commInitAll, "ncclCommInitAll");
   bind(api.commDestroy, "ncclCommDestroy");
+  bind(api.commAbort, "ncclCommAbort");
+  bind(api.allReduce, "ncclAllReduce");
+  bind(api.reduceScatter, "ncclReduceScatter");
+  bind(api.reduce, "ncclReduce");
+  bind(api.allGather, "ncclAllGather");
+  bind(api.broadcast, "ncclBroadcast");
+  bind(api.allToAll, "ncclAlltoAll", /*optional=*/true);
   bind(api.memAlloc, "ncclMemAlloc");
   bind(api.memFree, "ncclMemFree");
   bind(api.commWindowRegister, "ncclCommWindowRegister");

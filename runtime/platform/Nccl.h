@@ -22,10 +22,21 @@ struct Nccl {
   int (*groupEnd)();
   int (*commInitAll)(NcclComm *comms, int count, const int *devices);
   int (*commDestroy)(NcclComm comm);
+  int (*commAbort)(NcclComm comm);
   int (*memAlloc)(void **memory, std::size_t bytes);
   int (*memFree)(void *memory);
   int (*commWindowRegister)(NcclComm comm, void *memory, std::size_t bytes, NcclWindow *window, int flags);
   int (*commWindowDeregister)(NcclComm comm, NcclWindow window);
+  // Types and operators are the numbers of ncclDataType_t and ncclRedOp_t. For `coll bench`.
+  int (*allReduce)(const void *send, void *receive, std::size_t count, int type, int op, NcclComm comm, void *stream);
+  int (*reduceScatter)(const void *send, void *receive, std::size_t received, int type, int op, NcclComm comm,
+                       void *stream);
+  int (*reduce)(const void *send, void *receive, std::size_t count, int type, int op, int root, NcclComm comm,
+                void *stream);
+  int (*allGather)(const void *send, void *receive, std::size_t sent, int type, NcclComm comm, void *stream);
+  int (*broadcast)(const void *send, void *receive, std::size_t count, int type, int root, NcclComm comm, void *stream);
+  /// Null before 2.28.
+  int (*allToAll)(const void *send, void *receive, std::size_t toEach, int type, NcclComm comm, void *stream);
   int (*getPeerDevicePointer)(NcclWindow window, std::size_t offset, int peer, void **pointer); ///< null before 2.29
 
   int version = 0; ///< 22809 for 2.28.9

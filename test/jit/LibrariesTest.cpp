@@ -52,6 +52,15 @@ ALIKE(Nccl, memAlloc, ncclMemAlloc);
 ALIKE(Nccl, memFree, ncclMemFree);
 ALIKE(Nccl, commWindowRegister, ncclCommWindowRegister);
 ALIKE(Nccl, commWindowDeregister, ncclCommWindowDeregister);
+ALIKE(Nccl, commAbort, ncclCommAbort);
+ALIKE(Nccl, allReduce, ncclAllReduce);
+ALIKE(Nccl, reduceScatter, ncclReduceScatter);
+ALIKE(Nccl, reduce, ncclReduce);
+ALIKE(Nccl, allGather, ncclAllGather);
+ALIKE(Nccl, broadcast, ncclBroadcast);
+#if NCCL_VERSION_CODE >= 22803
+ALIKE(Nccl, allToAll, ncclAlltoAll);
+#endif
 static_assert(ncclSuccess == 0 && NCCL_WIN_DEFAULT == 0 && NCCL_WIN_REQUIRED_ALIGNMENT == 4096);
 #endif
 

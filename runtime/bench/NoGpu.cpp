@@ -1,0 +1,11 @@
+// What takes the place of the GPU parts in a build without CUDA's headers.
+#include "bench/Bench.h"
+#include "platform/Machine.h"
+
+namespace coll::bench {
+
+Result<void> run(const Request &, Report &) {
+  return machineGpus().error();
+}
+
+} // namespace coll::bench

@@ -1,0 +1,46 @@
+// One size of a run: every rival verified, then all of them timed in turn.
+#pragma once
+
+#include "bench/Chain.h"
+#include "bench/Expected.h"
+#include "bench/Stage.h"
+
+namespace coll::bench {
+
+class SizeRun {
+public:
+  SizeRun(Stage &stage, std::uint64_t bytes, const Extents &extents);
+  /// Adds rows to the report.
+  Result<void> measure();
+
+private:
+  /// One rival.
+  struct Contest {
+    Rival *rival;
+    const std::vector<void *> *memory; ///< [rank]
+    std::vector<Operation> operations; ///< the two of the chain that alternate
+    std::unique_ptr<Graphs> graphs;
+    std::vector<double> fastest, slowest; ///< of each replay
+    Row row;
+  };
+  Contest enter(std::size_t rival) const;
+  std::vector<void *> pointers(const Contest &contest, int rank, const std::vector<std::uint64_t> &offsets) const;
+  Result<void> verify(Contest &contest, const Expected &expected);
+  Result<void> enqueueChain(const Contest &contest) const;
+  Result<void> reset(const Contest &contest) const;
+  Result<void> timeOnce(Contest &contest, bool counts);
+  Result<void> checkChain(Contest &contest) const;
+  Result<void> timeAll();
+  void finish(Contest &contest);
+  Error failed(Contest &contest, const Error &error);
+
+  Stage &stage;
+  std::uint64_t bytes;
+  Extents extents;
+  std::vector<std::uint64_t> sizes; ///< [argument]: bytes
+  Chain chain;
+  unsigned operations, replays;
+  std::vector<Contest> contests;
+};
+
+} // namespace coll::bench
