@@ -27,6 +27,8 @@ void append(Content &content, Segment segment) {
 }
 
 Segment Symbols::combine(ReduceOp op, const Segment &a, const Segment &b) {
+  // a op b has the bits of b op a, for all operators and types: one node for both.
+  if (std::tie(b.node, b.shift) < std::tie(a.node, a.shift)) return combine(op, b, a);
   return {a.begin, a.end, intern({op, a.node, b.node, b.shift - a.shift}), a.shift};
 }
 

@@ -32,7 +32,7 @@ public:
 
   Node input(int rank, ir::BufferId buffer) const { return 1 + rank * buffers + buffer; }
 
-  /// a op b, for vectors of the same elements.
+  /// a op b, for vectors of the same elements. Both orders of the two are the same node; how operations nest is not.
   void combine(ReduceOp op, const Content &a, const Content &b, Content &out);
   Segment combine(ReduceOp op, const Segment &a, const Segment &b);
 
@@ -45,7 +45,7 @@ public:
     }
     bool operator==(const Leaf &) const = default;
   };
-  /// The inputs that element `at` of a node is made of, from left to right, and whether all operations are `op`.
+  /// The inputs that element `at` of a node is made of, and whether all operations are `op`.
   /// Memory without a value counts as a leaf of rank -1.
   bool leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const;
 
