@@ -13,7 +13,8 @@ namespace {
 
 class Proof {
 public:
-  Proof(const ir::Program &p, const Options &o) : program(p), options(o), expansion(expand(p)) {}
+  Proof(const ir::Program &p, const Options &o)
+      : program(p), options(o), scalars(scalarClasses(p)), expansion(expand(p, scalars.values)) {}
 
   Verdict run() {
     if (expansion.refutation) return refuted(*expansion.refutation);
@@ -21,7 +22,6 @@ public:
       sizes.emplace_back(expansion, counts);
     classes = classify(expansion, sizes);
     if (auto r = everyLaunch()) return refuted(std::move(*r));
-    mergeAlike();
     if (auto r = everySequence()) return refuted(std::move(*r));
     verdict.proved = true;
     verdict.summary = proofText(program, verdict);
@@ -32,11 +32,12 @@ public:
 private:
   const ir::Program &program;
   const Options &options;
+  const ScalarClasses scalars;
   const Expansion expansion;
   std::vector<Sizes> sizes;
   Classes classes;
-  std::vector<Schedule> schedules; ///< per entry of sizes; later only those that differ
-  std::vector<int> countsOf;       ///< of a schedule, the entry of sizes
+  std::vector<Schedule> schedules; ///< of those kinds of launches that differ
+  std::vector<LaunchKind> kinds;   ///< of the schedules
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -48,45 +49,50 @@ private:
   /// One launch of each count, with and without arguments in place.
   std::optional<Refutation> everyLaunch() {
     for (int alias = ir::kNone; alias < int(program.aliases.size()); ++alias)
-      for (const Sizes &s : sizes) {
-        Dataflow launch(expansion, classes, s, alias);
-        if (auto r = launch.run()) return r;
-        if (alias == ir::kNone) schedules.push_back(launch.schedule());
-      }
+      for (int v = 0; v < int(expansion.variants.size()); ++v)
+        for (std::size_t s = 0; s < sizes.size(); ++s) {
+          Dataflow launch(expansion, v, classes, sizes[s], alias);
+          if (auto r = launch.run()) return r;
+          if (alias == ir::kNone && v < scalars.few) note(launch.schedule(), {int(s), v});
+        }
     return std::nullopt;
   }
 
-  void mergeAlike() {
-    std::vector<Schedule> different;
-    for (std::size_t i = 0; i < schedules.size(); ++i) {
-      if (llvm::any_of(different, [&](const Schedule &s) { return s.sameAs(schedules[i]); })) continue;
-      different.push_back(std::move(schedules[i]));
-      countsOf.push_back(int(i));
-    }
-    schedules = std::move(different);
+  void note(Schedule schedule, LaunchKind kind) {
+    for (std::size_t i = schedules.size(); i-- > 0;)
+      if (schedules[i].sameAs(schedule)) return;
+    schedules.push_back(std::move(schedule));
+    kinds.push_back(kind);
   }
 
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
   std::optional<Refutation> sequence(const std::vector<int> &copies) {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
-    const std::vector<int> kinds = launchSequence(int(schedules.size()), std::max(options.window, most + 2));
+    const int window = std::max(options.window, most + 2);
+    std::size_t events = 0;
+    for (const Schedule &s : schedules) events = std::max(events, s.events.size());
+    const bool thorough = schedules.size() * schedules.size() * 2 * window * events < 100000;
+    const std::vector<int> order = launchSequence(kinds, window, thorough);
     std::vector<const Schedule *> launches;
-    for (int k : kinds) launches.push_back(&schedules[k]);
-    Order order(expansion, classes.count());
-    const auto hazard = order.run(launches, copies);
+    for (int k : order) launches.push_back(&schedules[k]);
+    Order clocks(expansion, classes.count());
+    const auto hazard = clocks.run(launches, copies);
     if (!hazard) {
-      verdict.fullDependence = order.fullDependence();
+      verdict.fullDependence = clocks.fullDependence();
       return std::nullopt;
     }
     Refutation r;
     r.kind = hazard->kind;
-    r.first = event(hazard->first, 0, sizes[countsOf[kinds[hazard->firstLaunch]]]);
-    r.second =
-        event(hazard->second, hazard->secondLaunch - hazard->firstLaunch, sizes[countsOf[kinds[hazard->secondLaunch]]]);
+    auto kind = [&](int launch) { return kinds[order[launch]]; };
+    r.first = event(hazard->first, 0, sizes[kind(hazard->firstLaunch).counts]);
+    const int apart = hazard->secondLaunch - hazard->firstLaunch;
+    r.second = event(hazard->second, apart, sizes[kind(hazard->secondLaunch).counts]);
     r.ranks = program.ranks;
     r.copies = copies;
-    for (int l = hazard->firstLaunch; l <= hazard->secondLaunch; ++l)
-      r.counts.push_back(sizes[countsOf[kinds[l]]].counts());
+    for (int l = hazard->firstLaunch; l <= hazard->secondLaunch; ++l) {
+      r.counts.push_back(sizes[kind(l).counts].counts());
+      if (!program.scalars.empty()) r.scalars.push_back(expansion.variants[kind(l).scalars].scalars);
+    }
     return r;
   }
 

@@ -50,7 +50,8 @@ struct Refutation {
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks
   std::string fix;         ///< what to do about it, in the same style; may be empty
   int ranks = 0;
-  std::vector<Extents> counts;             ///< of the launches from that of `first` on
+  std::vector<Extents> counts;                    ///< of the launches from that of `first` on
+  std::vector<std::vector<std::int64_t>> scalars; ///< of the same launches, a value for each of Program::scalars
   std::vector<int> copies;                 ///< of every mailbox in this execution; empty where they do not matter
   std::optional<ir::SourceOffset> promise; ///< the `ensures` clause that is broken
   std::string inplace;                     ///< `y = x` if it only happens when these are the same memory

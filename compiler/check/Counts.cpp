@@ -48,7 +48,41 @@ void appendAllWords(int kinds, int length, std::vector<int> &out) {
   for (int i = 0; i + 1 < length; ++i) out.push_back(cycle[std::size_t(i) % cycle.size()]);
 }
 
+// From a to b and back, at once, in turns, and after a window of b.
+void appendChanges(int a, int b, int window, std::vector<int> &out) {
+  for (int i = 0; i < window; ++i) out.push_back(i % 2 ? b : a);
+  out.push_back(a);
+  out.insert(out.end(), window - 2, b);
+  out.push_back(a);
+}
+
 } // namespace
+
+ScalarClasses scalarClasses(const ir::Program &program) {
+  // Few ranks are all tried in a row. With many, neighbours and the ends of the range stand for the others.
+  const std::int64_t n = program.ranks;
+  std::vector<std::int64_t> some, rest;
+  for (std::int64_t r = 0; r < n; ++r) (n <= 8 || r < 2 || r == n / 2 || r == n - 1 ? some : rest).push_back(r);
+  std::vector<std::int64_t> all = some;
+  all.insert(all.end(), rest.begin(), rest.end());
+  ScalarClasses result{{{}}, 1};
+  for (const ir::Scalar &s : program.scalars) {
+    std::vector<std::int64_t> values = s.rank ? all : std::vector<std::int64_t>{0, 1, 2, n};
+    // Of several scalars, only the first takes more than a few.
+    if (&s != program.scalars.data()) values.resize(std::min<std::size_t>(values.size(), 4));
+    const std::size_t few = s.rank ? std::min(values.size(), some.size()) : values.size();
+    std::vector<std::vector<std::int64_t>> product;
+    for (const bool first : {true, false})
+      for (std::size_t i = 0; i < result.values.size(); ++i)
+        for (std::size_t v = 0; v < values.size(); ++v) {
+          if ((v < few && int(i) < result.few) != first) continue;
+          product.push_back(result.values[i]);
+          product.back().push_back(values[v]);
+        }
+    result = {std::move(product), result.few * int(few)};
+  }
+  return result;
+}
 
 std::vector<int> launchSequence(int kinds, int window) {
   constexpr int longest = 150;
@@ -65,11 +99,36 @@ std::vector<int> launchSequence(int kinds, int window) {
   for (int a = 0; a < kinds; ++a)
     for (int b = 0; b < kinds; ++b) {
       if (a == b) continue;
-      for (int i = 0; i < window; ++i) sequence.push_back(i % 2 ? b : a);
-      sequence.push_back(a);
-      sequence.insert(sequence.end(), window - 2, b);
-      sequence.push_back(a);
+      appendChanges(a, b, window, sequence);
     }
+  return sequence;
+}
+
+std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough) {
+  std::vector<int> sequence;
+  int first = 0; // so many kinds, at the begin, have the first scalars
+  while (first < int(kinds.size()) && kinds[first].scalars == kinds.front().scalars) ++first;
+  sequence = launchSequence(first, window);
+  if (first == int(kinds.size())) return sequence;
+  std::vector<int> large; // the last counts are the largest
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    if (kinds[k].counts == kinds.back().counts) large.push_back(int(k));
+  auto words = [&](std::size_t letters) {
+    double n = 1;
+    for (int i = 1; i < window; ++i) n *= double(letters);
+    return n;
+  };
+  std::size_t letters = large.size();
+  while (letters > 2 && words(letters) > 1500) --letters;
+  std::vector<int> all;
+  appendAllWords(int(letters), window - 1, all);
+  for (int i : all) sequence.push_back(large[i]);
+  for (std::size_t stride = 1; stride < large.size(); ++stride)
+    for (std::size_t i = 0; i <= large.size() + window; ++i) sequence.push_back(large[i * stride % large.size()]);
+  for (std::size_t a = 0; a < kinds.size(); ++a) sequence.insert(sequence.end(), window, int(a));
+  for (std::size_t a = 0; a < kinds.size(); ++a)
+    for (std::size_t b = 0; b < kinds.size(); ++b)
+      if (a != b && (thorough || kinds[a].counts == kinds[b].counts)) appendChanges(int(a), int(b), window, sequence);
   return sequence;
 }
 

@@ -8,8 +8,26 @@ namespace coll::check {
 /// The classes {1, N-1, N, large, large with short and empty trailing pieces}, as far as `when bytes <= …` lets them.
 std::vector<Extents> countClasses(const ir::Program &program);
 
+/// Values of the scalars of a program: first some, `few` of them, that launches in a row are checked with, then the
+/// rest. Empty vectors, one of them, if it has no scalars.
+struct ScalarClasses {
+  std::vector<std::vector<std::int64_t>> values;
+  int few;
+};
+ScalarClasses scalarClasses(const ir::Program &program);
+
+/// What a kind of launch is: which entry of the counts, and which of the scalars.
+struct LaunchKind {
+  int counts, scalars;
+};
+
 /// A sequence of launches, each a number below `kinds`, that shows every hazard which a stream of launches of these
 /// kinds can show: one between launches up to `window` - 1 apart.
 std::vector<int> launchSequence(int kinds, int window);
+
+/// The same where scalars change too. There are too many kinds for all their words, so it holds those of all counts
+/// with the first scalars, those of as many scalars as possible with the largest counts, each kind alone, all scalars
+/// in turns with every stride, and changes from each kind to each other with the same counts. If `thorough`, with all.
+std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough);
 
 } // namespace coll::check

@@ -4,9 +4,9 @@ namespace coll::check {
 
 using Kind = Step::Kind;
 
-Dataflow::Dataflow(const Expansion &expansion, const Classes &classes, const Sizes &sizes, int alias)
-    : program(*expansion.program), expansion(expansion), classes(classes), sizes(sizes), alias(alias),
-      symbols(program) {
+Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias)
+    : program(*expansion.program), expansion(expansion), variant(expansion.variants[variant]), classes(classes),
+      sizes(sizes), alias(alias), symbols(program) {
   slots.resize(expansion.slots.size() * classes.count());
   announcements.resize(expansion.slots.size());
   for (int r = 0; r < program.ranks; ++r) {
@@ -23,15 +23,16 @@ std::optional<Refutation> Dataflow::run() {
     moved = false, ended = true;
     for (int r = 0; r < program.ranks && !refutation; ++r) {
       while (!refutation && advance(r)) moved = true;
-      ended &= ranks[r].at == expansion.steps[r].size();
+      ended &= ranks[r].at == variant.steps[r].size();
     }
   }
   if (!refutation && !ended) reportStuck();
   if (!refutation) reportLeftovers();
-  if (!refutation) refutation = checkEnsures(expansion, sizes, symbols, storage);
+  if (!refutation) refutation = checkEnsures(program, variant, sizes, symbols, storage);
   if (refutation) {
     refutation->ranks = program.ranks;
     refutation->counts = {sizes.counts()};
+    if (!variant.scalars.empty()) refutation->scalars = {variant.scalars};
     if (alias != ir::kNone) refutation->inplace = program.inplace[alias].first + " = " + program.inplace[alias].second;
   }
   return std::move(refutation);
@@ -80,7 +81,7 @@ void Dataflow::record(Kind kind, int rank, int packets, int slot, const Step &st
 
 bool Dataflow::advance(int rank) {
   Rank &r = ranks[rank];
-  const std::vector<Step> &steps = expansion.steps[rank];
+  const std::vector<Step> &steps = variant.steps[rank];
   if (r.at == steps.size()) return false;
   const Step &step = steps[r.at];
   switch (step.kind) {
@@ -122,7 +123,7 @@ void Dataflow::control(int rank, const Step &step) {
 
 bool Dataflow::barrier(const Step &step) {
   for (int r = 0; r < program.ranks; ++r) {
-    const std::vector<Step> &steps = expansion.steps[r];
+    const std::vector<Step> &steps = variant.steps[r];
     if (ranks[r].at == steps.size() || steps[ranks[r].at].kind != Kind::Barrier) return false;
   }
   for (Rank &r : ranks) ++r.at;
@@ -306,9 +307,8 @@ void Dataflow::signal(int rank, const Step &step) {
   Announcement &a = announcements[step.slot];
   if (a.signal && a.from != rank)
     return refute(Refutation::Kind::ReadWithoutArrival, event(a.from, *a.signal, 0), event(rank, step, 0),
-                  slotText(expansion, step.slot) + " is announced by rank " + std::to_string(a.from) +
-                      " and by rank " + std::to_string(rank) +
-                      " in one launch, and its reader cannot tell whose data has arrived",
+                  slotText(expansion, step.slot) + " is announced by rank " + std::to_string(a.from) + " and by rank " +
+                      std::to_string(rank) + " in one launch, and its reader cannot tell whose data has arrived",
                   "give every sender of a launch its own slot");
   if (!a.signal) {
     a = {&step, rank, !r.branches};

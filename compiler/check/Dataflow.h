@@ -9,8 +9,9 @@ namespace coll::check {
 
 class Dataflow {
 public:
-  /// `alias` is the pair of Program::aliases that is the same memory, or kNone. All must outlive this.
-  Dataflow(const Expansion &expansion, const Classes &classes, const Sizes &sizes, int alias);
+  /// `variant` is one of Expansion::variants. `alias` is the pair of Program::aliases that is the same memory, or
+  /// kNone. All must outlive this.
+  Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias);
 
   /// Runs the launch and checks the outputs. Call once.
   std::optional<Refutation> run();
@@ -46,6 +47,7 @@ private:
 
   const ir::Program &program;
   const Expansion &expansion;
+  const Variant &variant;
   const Classes &classes;
   const Sizes &sizes;
   const int alias;
@@ -90,8 +92,8 @@ private:
 };
 
 /// What rank r's outputs must hold, against what `storage` holds at the end of a launch. Empty if they agree.
-std::optional<Refutation> checkEnsures(const Expansion &expansion, const Sizes &sizes, Symbols &symbols,
-                                       const std::vector<Storage> &storage);
+std::optional<Refutation> checkEnsures(const ir::Program &program, const Variant &variant, const Sizes &sizes,
+                                       Symbols &symbols, const std::vector<Storage> &storage);
 
 /// "`box[2]` of rank 5".
 std::string slotText(const Expansion &expansion, int slot);

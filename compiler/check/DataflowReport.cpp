@@ -14,7 +14,7 @@ std::string slotText(const Expansion &expansion, int slot) {
 /// The position of the step that will fill a slot, and its rank; kNone if none is left that does.
 int Dataflow::senderOf(int slot, int packets, int &rank) const {
   for (rank = 0; rank < program.ranks; ++rank) {
-    const std::vector<Step> &steps = expansion.steps[rank];
+    const std::vector<Step> &steps = variant.steps[rank];
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step &s = steps[i];
       const bool kept = s.value != ir::kNone && s.peer == rank;
@@ -28,7 +28,7 @@ int Dataflow::senderOf(int slot, int packets, int &rank) const {
 /// The same of what will announce a slot.
 int Dataflow::announcerOf(int slot, int &rank) const {
   for (rank = 0; rank < program.ranks; ++rank) {
-    const std::vector<Step> &steps = expansion.steps[rank];
+    const std::vector<Step> &steps = variant.steps[rank];
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (steps[i].kind == Kind::Signal && steps[i].slot == slot) return int(i);
   }
@@ -37,7 +37,7 @@ int Dataflow::announcerOf(int slot, int &rank) const {
 
 void Dataflow::reportStuck() {
   auto waiting = [&](int r) -> const Step * {
-    return ranks[r].at < expansion.steps[r].size() ? &expansion.steps[r][ranks[r].at] : nullptr;
+    return ranks[r].at < variant.steps[r].size() ? &variant.steps[r][ranks[r].at] : nullptr;
   };
   // A read does not wait. That it had to here means that its data may not be there.
   for (int r = 0; r < program.ranks; ++r) {
@@ -47,7 +47,7 @@ void Dataflow::reportStuck() {
     const int sender = senderOf(step->slot, ranks[r].packets, from);
     const bool sends = sender != ir::kNone;
     return refute(Refutation::Kind::ReadWithoutArrival, event(r, *step, ranks[r].packets),
-                  sends ? event(from, expansion.steps[from][sender], ranks[r].packets) : Event(),
+                  sends ? event(from, variant.steps[from][sender], ranks[r].packets) : Event(),
                   slotText(expansion, step->slot) + " is read before " +
                       (sends ? "rank " + std::to_string(from) + " sends to it" : "anything is sent to it"),
                   !sends ? "send to every slot that is read"
@@ -86,7 +86,7 @@ void Dataflow::reportStuck() {
       text += sends ? ", to which rank " + std::to_string(from) + " sends, but without announcing it"
                     : ", which nobody announces in this launch";
       return refute(Refutation::Kind::Deadlock, event(r, *step, packets),
-                    sends ? event(from, expansion.steps[from][sender], packets) : Event(), std::move(text),
+                    sends ? event(from, variant.steps[from][sender], packets) : Event(), std::move(text),
                     sends ? "announce the slot after the last send to it"
                           : "announce every slot that is awaited, or await only those that are announced");
     }

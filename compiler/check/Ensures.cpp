@@ -8,17 +8,17 @@ namespace {
 
 class Checker {
 public:
-  Checker(const Expansion &e, const Sizes &s, Symbols &y, const std::vector<Storage> &st)
-      : program(*e.program), sizes(s), symbols(y), storage(st),
+  Checker(const ir::Program &p, const Variant &v, const Sizes &s, Symbols &y, const std::vector<Storage> &st)
+      : program(p), variant(v), sizes(s), symbols(y), storage(st),
         exactTree(isFloat(program.dtype) && program.op && *program.op != ReduceOp::Min &&
                   *program.op != ReduceOp::Max && program.order == "ascending") {}
 
   std::optional<Refutation> run() {
     for (const ir::Ensures &e : program.ensures)
       for (int v = 0; v < (e.variable.empty() ? 1 : program.ranks); ++v) {
-        firstRank.clear();
+        first = ir::kNone;
         for (int r = 0; r < program.ranks; ++r)
-          if (!clause(e, r, v)) return std::move(refutation);
+          if (promised(e, r, v) && !clause(e, r, v)) return std::move(refutation);
       }
     return std::nullopt;
   }
@@ -26,27 +26,36 @@ public:
 private:
   using Kind = Refutation::Kind;
   const ir::Program &program;
+  const Variant &variant;
   const Sizes &sizes;
   Symbols &symbols;
   const std::vector<Storage> &storage;
-  const bool exactTree; ///< the order of operations is promised and shows
-  Content held;         ///< by the target, from its first element
-  Content firstRank;    ///< the same on rank 0
+  const bool exactTree;  ///< the order of operations is promised and shows
+  Content held;          ///< by the target, from its first element
+  Content firstRank;     ///< the same on the first rank that something is promised to
+  int first = ir::kNone; ///< that rank
   std::optional<Refutation> refutation;
   std::vector<Symbols::Leaf> want, have;
 
   ir::Index::Lookup scope(const ir::Ensures &e, int me, int variable, int contributor) const {
-    return [&e, me, variable, contributor](llvm::StringRef name) -> std::optional<std::int64_t> {
+    return [this, &e, me, variable, contributor](llvm::StringRef name) -> std::optional<std::int64_t> {
       if (e.kind == ir::Ensures::Kind::Reduction && (e.from.isVariable(name) || name == "r") && contributor >= 0)
         return contributor;
       if (name == e.variable) return variable;
       if (name == "me") return me;
+      for (std::size_t i = 0; i < program.scalars.size(); ++i)
+        if (name == program.scalars[i].name) return variant.scalars[i];
       return std::nullopt;
     };
   }
 
   std::int64_t begin(const ir::Slice &slice, const ir::Index::Lookup &lookup) const {
     return std::int64_t(program.begin(slice, sizes.counts(), lookup));
+  }
+
+  /// Whether the clause holds for rank `me`. Where it does not, its target may hold anything.
+  bool promised(const ir::Ensures &e, int me, int variable) const {
+    return !e.on || e.on->evaluate(scope(e, me, variable, -1)).value_or(0) != 0;
   }
 
   /// One target of rank `me`.
@@ -94,12 +103,13 @@ private:
   bool sameEverywhere(const ir::Ensures &e, int me, std::int64_t base) {
     if (e.kind == ir::Ensures::Kind::Copy || exactTree || e.source.index.uses("me") || e.target.index.uses("me"))
       return true;
-    if (me == 0) return firstRank = held, true;
+    if (first == ir::kNone) return first = me, firstRank = held, true;
     if (!isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max) return true;
     for (std::size_t i = 0; i < held.size() && i < firstRank.size(); ++i) {
       if (sameNode(held[i], firstRank[i]) && held[i].end == firstRank[i].end) continue;
       return fail(Kind::RankDivergentOrder, e, me, base, held[i],
-                  "is combined in another order on rank " + std::to_string(me) + " than on rank 0",
+                  "is combined in another order on rank " + std::to_string(me) + " than on rank " +
+                      std::to_string(first),
                   "combine the same values in the same order on all ranks");
     }
     return true;
@@ -173,9 +183,9 @@ private:
 
 } // namespace
 
-std::optional<Refutation> checkEnsures(const Expansion &expansion, const Sizes &sizes, Symbols &symbols,
-                                       const std::vector<Storage> &storage) {
-  return Checker(expansion, sizes, symbols, storage).run();
+std::optional<Refutation> checkEnsures(const ir::Program &program, const Variant &variant, const Sizes &sizes,
+                                       Symbols &symbols, const std::vector<Storage> &storage) {
+  return Checker(program, variant, sizes, symbols, storage).run();
 }
 
 } // namespace coll::check

@@ -9,7 +9,7 @@ class Expander {
 public:
   explicit Expander(const ir::Program &p) : program(p) { out.program = &p; }
 
-  Expansion run() {
+  Expansion run(const std::vector<std::vector<std::int64_t>> &scalars) {
     std::size_t total = 0;
     for (const ir::Mailbox &m : program.mailboxes) {
       const std::int64_t slots = m.slots.evaluate([](llvm::StringRef) { return std::nullopt; }).value_or(0);
@@ -18,10 +18,16 @@ public:
       out.weak |= m.sync == ir::Sync::Barrier || m.sync == ir::Sync::Flag;
     }
     slotNumbers.assign(total, ir::kNone);
-    for (rank = 0; rank < program.ranks; ++rank) {
-      out.steps.emplace_back();
-      scope.assign(1, {"me", rank});
-      block(program.body);
+    for (const std::vector<std::int64_t> &values : scalars) {
+      out.variants.push_back({values, {}});
+      for (rank = 0; rank < program.ranks; ++rank) {
+        out.variants.back().steps.emplace_back();
+        scope.assign(1, {"me", rank});
+        for (std::size_t i = 0; i < values.size(); ++i) scope.emplace_back(program.scalars[i].name, values[i]);
+        block(program.body);
+      }
+      if (out.refutation && !values.empty()) out.refutation->scalars = {values};
+      if (out.refutation) break;
     }
     return std::move(out);
   }
@@ -40,7 +46,7 @@ private:
   int rank = 0;
   bool inPackets = false;
 
-  std::vector<Step> &steps() { return out.steps.back(); }
+  std::vector<Step> &steps() { return out.variants.back().steps.back(); }
 
   int evaluate(const ir::Index &index) {
     if (index.kind() == ir::Index::Kind::Constant) return int(index.value());
@@ -287,8 +293,8 @@ private:
 
 } // namespace
 
-Expansion expand(const ir::Program &program) {
-  return Expander(program).run();
+Expansion expand(const ir::Program &program, const std::vector<std::vector<std::int64_t>> &scalars) {
+  return Expander(program).run(scalars);
 }
 
 Sizes::Sizes(const Expansion &expansion, Extents counts) : given(std::move(counts)) {

@@ -48,10 +48,16 @@ struct SlotName {
   int box, owner, index;
 };
 
+/// What one launch does for one value of each scalar.
+struct Variant {
+  std::vector<std::int64_t> scalars;
+  std::vector<std::vector<Step>> steps; ///< per rank
+};
+
 struct Expansion {
   const ir::Program *program;
-  std::vector<std::vector<Step>> steps; ///< per rank
-  std::vector<ir::Length> lengths;      ///< without the index of a Piece
+  std::vector<Variant> variants;
+  std::vector<ir::Length> lengths; ///< without the index of a Piece
   std::vector<SlotName> slots;
   bool branches = false; ///< there is a Branches
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, Clear, unflagged mailboxes
@@ -62,7 +68,8 @@ struct Expansion {
   int boxOf(int slot) const { return slots[slot].box; }
 };
 
-Expansion expand(const ir::Program &program);
+/// With one variant for each entry of `scalars`, which has a value for each of Program::scalars.
+Expansion expand(const ir::Program &program, const std::vector<std::vector<std::int64_t>> &scalars);
 
 /// The lengths of a program for the counts of one launch.
 class Sizes {

@@ -103,8 +103,8 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
     const bool clear = r.event->kind == Kind::Clear;
     const Tick *known = !remote || !r.causal ? c.seen : clear ? c.passed : c.caused;
     if (known[r.component] <= r.tick)
-      return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event,
-                    r.launch, e);
+      return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch,
+                    e);
   }
   s.readings.clear();
   s.snapshot = snapshot(c);

@@ -1,5 +1,7 @@
 #include "check/Report.h"
 
+#include "check/Counts.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -38,16 +40,25 @@ std::string eventText(const ir::Program &program, const Event &e) {
   return {};
 }
 
-std::string countsText(const Refutation &r) {
+/// The counts and scalars of the launches, once if they are all alike.
+std::string countsText(const ir::Program &program, const Refutation &r) {
   std::string text;
-  auto one = [](const Extents &counts) {
+  auto one = [&](std::size_t launch) {
     std::string t;
-    for (const auto &[name, value] : counts) t += (t.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+    auto add = [&](llvm::StringRef name, auto value) {
+      t += (t.empty() ? "" : ", ") + name.str() + " = " + std::to_string(value);
+    };
+    if (launch < r.counts.size())
+      for (const auto &[name, value] : r.counts[launch]) add(name, value);
+    if (launch < r.scalars.size())
+      for (std::size_t i = 0; i < program.scalars.size(); ++i) add(program.scalars[i].name, r.scalars[launch][i]);
     return t;
   };
-  const bool same = llvm::all_of(r.counts, [&](const Extents &c) { return c == r.counts.front(); });
-  for (std::size_t i = 0; i < (same ? std::min<std::size_t>(1, r.counts.size()) : r.counts.size()); ++i)
-    text += (i ? ", then " : "") + one(r.counts[i]);
+  const std::size_t launches = std::max(r.counts.size(), r.scalars.size());
+  bool same = true;
+  for (std::size_t i = 1; i < launches; ++i) same &= one(i) == one(0);
+  for (std::size_t i = 0; i < (same ? std::min<std::size_t>(1, launches) : launches); ++i)
+    text += (i ? ", then " : "") + one(i);
   return text;
 }
 
@@ -153,6 +164,10 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
               "send that fills it again (rule T6)";
       break;
     }
+  if (const ScalarClasses scalars = scalarClasses(program); scalars.few < int(scalars.values.size())) {
+    text += "; launches in a row were tried with " + program.scalars.front().name + " =";
+    for (int i = 0; i < scalars.few; ++i) text += (i ? ", " : " ") + std::to_string(scalars.values[i].front());
+  }
   if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
   return text;
 }
@@ -167,12 +182,12 @@ std::string strengthText(const ir::Program &program) {
   std::string text = "PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
   if (sentinel)
-    text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived; assumes, "
-            "beyond the model, that hardware performs no store before the wait for a word that it depends on has "
-            "ended, and that slots hold the sentinel before the first launch";
+    text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived; "
+            "assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "
+            "has ended, and that slots hold the sentinel before the first launch";
   text += "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch in "
           "flight per region, and the same sequence of launches";
-  if (flag || program.barriers) text += ", of the same grid each,";
+  if (flag) text += ", of the same grid each,";
   return text + " on all ranks";
 }
 
@@ -241,7 +256,7 @@ Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {
   if (two && overLaunches) note(std::nullopt, diagram(program, r));
   if (r.promise && *r.promise != r.first.where) note(r.promise, "what is promised");
   std::string assumed = "with N = " + std::to_string(r.ranks);
-  if (const std::string counts = countsText(r); !counts.empty()) assumed += ", " + counts;
+  if (const std::string counts = countsText(program, r); !counts.empty()) assumed += ", " + counts;
   if (!r.inplace.empty()) assumed += ", in place (`" + r.inplace + "`)";
   note(std::nullopt, assumed);
   return d;

@@ -49,18 +49,16 @@ ir::Program oneShotFlag(const Flagged &o) {
   const auto x = b.in("x", {"M"}), y = b.out("y", {"M"});
   const auto box = b.box("box", num(o.ranks), full, o.copies, ir::Sync::Flag);
   const auto v = b.value("x", full), got = b.value("box", full), s = b.value("s", full);
-  const auto again = b.value("x", full);
   b.ensuresReduction(b.all(y), b.all(x));
-  ir::Stmt sends =
-      b.packets(full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me())))));
+  ir::Stmt sends = b.packets(full, block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), box, me())))));
   ir::Stmt signal = b.signal(var("q"), box, me());
   ir::Stmt await = b.await(box, o.skipSlotZero ? ir::Index::max(var("a"), num(1)) : var("a"));
   if (!o.signalOwn) signal = b.when(ir::Index::make(ir::Index::Kind::Ne, var("q"), me()), block(signal));
   if (!o.signalOwn) await = b.when(ir::Index::make(ir::Index::Kind::Ne, var("a"), me()), block(await));
   ir::Stmt signals = b.forRanks("q", block(signal)), awaits = b.forRanks("a", block(await));
   ir::Stmt both = b.forRanks("a", block(b.signal(var("a"), box, me()), b.await(box, var("a"))));
-  ir::Stmt reads = b.packets(full, block(b.load(again, b.all(x)), b.reduce(s, "r", block(b.read(got, box, var("r"))), got),
-                                         b.store(b.all(y), s)));
+  ir::Stmt reads =
+      b.packets(full, block(b.reduce(s, "r", block(b.read(got, box, var("r"))), got), b.store(b.all(y), s)));
   ir::Block body;
   if (o.together) return b.finish(block(sends, both, reads));
   if (o.signal && o.signalFirst) body.push_back(signals);
@@ -110,12 +108,12 @@ ir::Program toRankZero(int ranks, bool ack, bool ackBeforeRead = false) {
   const auto acks = ack ? b.box("ack", num(1), full, 0, ir::Sync::Flag) : 0;
   const auto v = b.value("x", full), got = b.value("box", full);
   const ir::Index root = ir::Index::make(ir::Index::Kind::Eq, me(), num(0));
-  ir::Block body = block(b.packets(full, block(b.load(v, b.all(x)), b.send(v, num(0), box, me()))),
-                         b.signal(num(0), box, me()));
+  ir::Block body =
+      block(b.packets(full, block(b.load(v, b.all(x)), b.send(v, num(0), box, me()))), b.signal(num(0), box, me()));
   ir::Block reads = block(b.forRanks("a", block(b.await(box, var("a")))));
   if (ack && ackBeforeRead) reads.push_back(b.forRanks("b", block(b.signal(var("b"), acks, num(0)))));
-  reads.push_back(b.packets(
-      full, block(b.forRanks("r", block(b.read(got, box, var("r")), b.store(b.rowOf(y, var("r")), got))))));
+  reads.push_back(
+      b.packets(full, block(b.forRanks("r", block(b.read(got, box, var("r")), b.store(b.rowOf(y, var("r")), got))))));
   if (ack && !ackBeforeRead) reads.push_back(b.forRanks("b", block(b.signal(var("b"), acks, num(0)))));
   body.push_back(b.when(root, std::move(reads)));
   if (ack) body.push_back(b.await(acks, num(0)));

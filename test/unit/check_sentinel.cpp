@@ -92,8 +92,8 @@ ir::Program twoShotSentinel(const ClearedTwoShot &o) {
   if (o.fence) body.push_back(b.fence());
   body.push_back(b.forRanks("q", block(b.send(s, var("q"), ag, me()))));
   if (o.fenceAfter) body.push_back(b.fence());
-  body.push_back(b.forRanks(
-      "g", block(b.poll(part, ag, var("g")), b.store(b.pieceOf(y, var("g")), part), b.clear(ag, var("g")))));
+  body.push_back(
+      b.forRanks("g", block(b.poll(part, ag, var("g")), b.store(b.pieceOf(y, var("g")), part), b.clear(ag, var("g")))));
   if (!o.clearScatter) body.push_back(clear);
   return b.finish(block(b.packets(piece(M, num(0)), std::move(body))));
 }
@@ -126,7 +126,9 @@ TEST_P(CheckSentinel, TwoShotNeedsTwoCopiesOrAFence) {
   EXPECT_EQ(verdict(twoShotSentinel({.ranks = GetParam(), .clearScatter = false})).copies, (Copies{2, 1}));
 }
 
-TEST_P(CheckSentinel, RingNeedsTwoCopies) { EXPECT_EQ(verdict(ring(GetParam())).copies, Copies{2}); }
+TEST_P(CheckSentinel, RingNeedsTwoCopies) {
+  EXPECT_EQ(verdict(ring(GetParam())).copies, Copies{2});
+}
 
 TEST(CheckSentinel, OneCopyOfOneShotIsOverwritten) {
   const Refutation r = refutation(oneShotSentinel({.copies = 1}));
