@@ -8,8 +8,8 @@
 //  - A load may return the previous version of a location, unless that is older than the thread's floor, than what it
 //    has read there before, or its own CTA's. Acquire, fence, CTA barrier and the start of a launch raise the floor.
 //  - The end of a launch waits for all units of the rank.
-//  - A line of 128 bytes that a group of 8 threads stores together takes effect at once or from its low end up, as the
-//    seed has it, where the atomicity is 128, and else in any order; a group that loads one sees a moment of it.
+//  - A line of 128 bytes that 8 lanes store together takes effect at once or from its low end up, as the
+//    seed has it, where the atomicity is 128, and else in any order; who load one together see a moment of it.
 #pragma once
 
 #include "emulator/Grid.h"
@@ -34,7 +34,7 @@ public:
   const emulated::Coordinates *coordinates() const { return &running->at; }
   void load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
   void store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
-  void meetGroup(GroupCall &call);
+  void meetWarp(WarpCall &call);
   void add4(std::uint64_t address, std::uint32_t value, emulated::Order order);
   void fence();
   void ctaSync();
@@ -57,7 +57,7 @@ private:
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order,
                 bool mayBeStale = true);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
-  void callGroup(Thread *lanes);
+  void callWarp(Thread *lanes);
   Pending *issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value, bool add);
   void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add);
   void commit(Pending &unit);

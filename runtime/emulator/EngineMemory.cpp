@@ -120,41 +120,43 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   issue(*running, line, address % 16, 4, &value, true);
 }
 
-/// The last of the 8 to come does it for all.
-void Engine::meetGroup(GroupCall &call) {
-  if (call.kind == GroupCall::Load) beforeLoad();
+/// The last lane to come does it for all.
+void Engine::meetWarp(WarpCall &call) {
+  if (call.kind == WarpCall::Load) beforeLoad();
   else mayYield();
   Thread &thread = *running;
   auto &mates = thread.cta->threads;
-  const unsigned first = thread.at.thread.x / Thread::kGroup * Thread::kGroup;
-  if (first + Thread::kGroup > mates.size())
-    fail("a group of fewer than 8 threads acts together\n  by " + describeThread(thread) + "\n");
+  const unsigned first = thread.at.thread.x / Thread::kWarp * Thread::kWarp;
+  if (first + Thread::kWarp > mates.size())
+    fail("a warp of fewer than 32 threads acts together\n  by " + describeThread(thread) + "\n");
   thread.call = &call;
-  thread.state = Thread::AtGroup;
-  for (unsigned lane = 0; lane < Thread::kGroup; ++lane)
-    if (mates[first + lane].state != Thread::AtGroup) return leave();
-  callGroup(&mates[first]);
-  for (unsigned lane = 0; lane < Thread::kGroup; ++lane)
+  thread.state = Thread::AtWarp;
+  for (unsigned lane = 0; lane < Thread::kWarp; ++lane)
+    if (mates[first + lane].state != Thread::AtWarp) return leave();
+  callWarp(&mates[first]);
+  for (unsigned lane = 0; lane < Thread::kWarp; ++lane)
     if (&mates[first + lane] != &thread) wake(mates[first + lane]);
   thread.state = Thread::Ready;
 }
 
-void Engine::callGroup(Thread *lanes) {
-  const GroupCall call = *lanes[0].call; // the first's
+void Engine::callWarp(Thread *lanes) {
+  const WarpCall call = *lanes[0].call; // the first's
   bool any = false;
-  for (unsigned lane = 0; lane < Thread::kGroup; ++lane) {
-    const GroupCall &own = *lanes[lane].call;
+  for (unsigned lane = 0; lane < Thread::kWarp; ++lane) {
+    const WarpCall &own = *lanes[lane].call;
     any |= own.said;
-    if (own.kind != call.kind || own.address != call.address + (call.address ? lane * 16 : 0) || call.address % 128)
-      fail("the lanes of a group do different things\n  by " + describeThread(lanes[lane]) + "\n");
+    if (own.kind != call.kind || own.address % 128 != (own.kind == WarpCall::Vote ? 0 : lane % Thread::kLine * 16) ||
+        own.address / 128 != lanes[lane / Thread::kLine * Thread::kLine].call->address / 128)
+      fail("the lanes of a warp do different things\n  by " + describeThread(lanes[lane]) + "\n");
   }
   std::uint32_t below = 0;
-  for (unsigned lane = 0; lane < Thread::kGroup; ++lane) {
+  for (unsigned lane = 0; lane < Thread::kWarp; ++lane) {
     Thread &thread = lanes[lane];
-    GroupCall &own = *thread.call;
+    if (lane % Thread::kLine == 0) below = 0;
+    WarpCall &own = *thread.call;
     own.said = any;
-    if (own.kind == GroupCall::Vote) continue;
-    const bool isLoad = own.kind == GroupCall::Load, whole = policy.atomicity == Atomicity::Bytes128;
+    if (own.kind == WarpCall::Vote) continue;
+    const bool isLoad = own.kind == WarpCall::Load, whole = policy.atomicity == Atomicity::Bytes128;
     const unsigned unit = unitBytes(8, 16);
     Line &line = locate(own.address, 16, isLoad ? "load" : "store");
     ++(isLoad ? statistics.loads : statistics.stores);
@@ -235,7 +237,7 @@ Pending &Engine::firstOf(Pending &unit) {
   return units[earliest];
 }
 
-/// Lets the unit take effect, or what must before it; of a line that groups store, all parts or the lowest.
+/// Lets the unit take effect, or what must before it; of a line that lanes store together, all parts or the lowest.
 void Engine::commitInOrder(Pending &unit) {
   Pending *part = &firstOf(unit);
   while (part->below) part = &units[part->below];

@@ -38,9 +38,9 @@ private:
   std::array<Entry, 16> entries;
 };
 
-/// What a thread wants of its group of 8, or of the line of 128 bytes that they access together. On the thread's stack
+/// What a thread wants of its warp, or of the lines of 128 bytes that its lanes access together. On the thread's stack
 /// until all have come.
-struct GroupCall {
+struct WarpCall {
   enum Kind { Load, Store, Vote } kind;
   std::uint64_t address; ///< of the thread's own 16 bytes
   void *value;
@@ -48,8 +48,8 @@ struct GroupCall {
 };
 
 struct Thread {
-  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtGroup, Draining, Done };
-  static constexpr unsigned kGroup = 8;
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtWarp, Draining, Done };
+  static constexpr unsigned kWarp = 32, kLine = 8; ///< lanes of a warp and of a line of 128 bytes
 
   // What every access touches comes first.
   Fiber fiber;
@@ -64,7 +64,7 @@ struct Thread {
   std::uint32_t number = 0;     ///< its own; from 1
   std::uint32_t nextWaiter = 0; ///< on the same line; 0: none
   std::uint64_t polled = 0;     ///< the address waited for while Polling
-  GroupCall *call = nullptr;    ///< while AtGroup
+  WarpCall *call = nullptr;    ///< while AtWarp
   emulated::Coordinates at;
   RecentReads recent;
 };

@@ -122,8 +122,8 @@ std::string Engine::describeWaits() {
       group.example = describeThread(thread);
       if (thread.state == Thread::AtBarrier) {
         group.example += ": waits at a CTA barrier";
-      } else if (thread.state == Thread::AtGroup) {
-        group.example += ": waits for the other lanes of its group of 8";
+      } else if (thread.state == Thread::AtWarp) {
+        group.example += ": waits for the other lanes of its warp";
       } else if (thread.state == Thread::Polling) {
         Segment *segment = memory.near(thread.polled);
         std::uint32_t words[4];

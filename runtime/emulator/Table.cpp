@@ -23,16 +23,16 @@ void store(void *address, const void *value, unsigned elementBytes, unsigned ele
   Engine::active->store(toAddress(address), value, elementBytes, elements, order);
 }
 void loadLine(const void *address, void *value) {
-  GroupCall call = {GroupCall::Load, toAddress(address), value, false};
-  Engine::active->meetGroup(call);
+  WarpCall call = {WarpCall::Load, toAddress(address), value, false};
+  Engine::active->meetWarp(call);
 }
 void storeLine(void *address, const void *value) {
-  GroupCall call = {GroupCall::Store, toAddress(address), const_cast<void *>(value), false};
-  Engine::active->meetGroup(call);
+  WarpCall call = {WarpCall::Store, toAddress(address), const_cast<void *>(value), false};
+  Engine::active->meetWarp(call);
 }
-bool anyOfGroup(bool said) {
-  GroupCall call = {GroupCall::Vote, 0, nullptr, said};
-  Engine::active->meetGroup(call);
+bool anyOfWarp(bool said) {
+  WarpCall call = {WarpCall::Vote, 0, nullptr, said};
+  Engine::active->meetWarp(call);
   return call.said;
 }
 void add4(void *address, unsigned value, Order order) {
@@ -53,7 +53,7 @@ unsigned long long nanoseconds() {
 
 } // namespace
 
-const emulated::Table coll::emu::table = {coordinates, load,  store,   loadLine, storeLine,  anyOfGroup,
+const emulated::Table coll::emu::table = {coordinates, load,  store,   loadLine, storeLine,  anyOfWarp,
                                           add4,        fence, ctaSync, spinHint, nanoseconds};
 
 struct SignalGuard::Saved {

@@ -55,7 +55,7 @@ AllReduce oneshotLl128() {
   job.file = "oneshot_ll128.cu";
   job.sync = "ll128";
   job.lines = 32;
-  job.steps.assign(5, {200, 1, 32}); // four groups, the last with a part of its block
+  job.steps.assign(5, {200, 1, 32}); // one warp, whose last block is not full
   return job;
 }
 
@@ -244,7 +244,7 @@ TEST(EmulatorLl128, OneCopyIsFound) {
   job.copies = 1;
   EXPECT_GT(countBad(job, 20, Atomicity::Bytes128), 3);
 }
-TEST(EmulatorLl128, ALaneThatLeavesItsGroupIsFound) {
+TEST(EmulatorLl128, ALaneThatLeavesItsWarpIsFound) {
   AllReduce job = oneshotLl128();
   job.defects = {"ALONE"};
   EXPECT_EQ(countBad(job, 4, Atomicity::Bytes128), 4);
@@ -254,10 +254,11 @@ TEST(EmulatorLl128, TailsMisalignmentAndTypes) {
     AllReduce job = oneshotLl128();
     job.ranks = 3;
     job.dtype = dtype;
-    const std::uint64_t counts[] = {1, 3, 27, 28, 29, 60, 61, 240, 239};
+    job.lines = 96;
+    const std::uint64_t counts[] = {1, 3, 27, 28, 29, 60, 61, 240, 241, 481, 719};
     job.steps.clear();
     for (std::size_t i = 0; i < std::size(counts); ++i)
-      job.steps.push_back({counts[i], 1 + unsigned(i % 2), 16, 0, unsigned(i % 3), i % 2 == 0});
+      job.steps.push_back({counts[i], 1 + unsigned(i % 2), 32, 0, unsigned(i % 3), i % 2 == 0});
     job.steps.push_back({120, 1, 32, 5}); // whole pieces; two of the ranks take the quick path
     expectGood(job, 8, Atomicity::Bytes128);
   }
@@ -269,7 +270,7 @@ TEST(EmulatorLl128, TwoShotNeedsOneCopy) {
   job.copies = 1;
   job.mailboxes = 2;
   job.ranks = 5;
-  job.steps = {{1000, 1, 32}, {17, 1, 32}, {1000, 2, 16}, {3, 1, 32}, {640, 2, 32}};
+  job.steps = {{1000, 1, 32}, {17, 1, 32}, {1000, 1, 64}, {3, 1, 32}, {640, 2, 32}};
   expectGood(job, 32, Atomicity::Bytes128);
 }
 TEST(EmulatorLl128, EpochsWrap) {

@@ -14,7 +14,7 @@ AllReduce job(const std::string &file, const std::string &sync, std::vector<std:
   job.ranks = 4;
   job.defects = std::move(defects);
   if (sync == "sentinel") job.dtype = DType::F32;
-  job.steps.assign(5, {sync == "ll" ? 64u : 128u, 2, 16});
+  job.steps.assign(5, {sync == "ll" ? 64u : 128u, 2, sync == "ll128" ? 32u : 16u});
   return job;
 }
 

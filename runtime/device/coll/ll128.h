@@ -4,24 +4,26 @@
 // each to one aligned line of 128 bytes with one instruction, the line arrives whole, or at least its last bytes last;
 // and when they load one so, they see it at one moment. The flag is the epoch, as in `ll`, so nothing is cleared.
 //
-// Eight lanes make a group, and a group moves two lines at a time, a block of 256 bytes with 15 pieces of 16 bytes.
-// Lane j carries piece j in the first line and piece 8 + j in the second; lane 7, which has half of each line for the
-// flag, carries piece 7 alone, a half in each line. So every lane reads and writes its pieces of a vector in units of
-// 16 bytes, and no data goes between lanes.
+// Eight lanes move two lines at a time, a block of 256 bytes with 15 pieces of 16 bytes. Lane j carries piece j in the
+// first line and piece 8 + j in the second; lane 7, which has half of each line for the flag, carries piece 7 alone, a
+// half in each line. So every lane reads and writes its pieces of a vector in units of 16 bytes, and no data goes
+// between lanes.
 //
 //   line 0   piece 0 | piece 1 | ... | piece 6  | first half of piece 7, epoch
 //   line 1   piece 8 | piece 9 | ... | piece 14 | second half of piece 7, epoch
 //
-// Packet i is what lane i mod 8 has of block i / 8. The lanes of a group do everything together: counts of packets are
-// multiples of 8, and blocks of threads are multiples of 8, so the loops of launch.h keep them together, and `reaches`
-// says the same to all of them.
+// Packet i is what lane i mod 8 has of block i / 8. The lanes of a warp do everything together, as the instructions by
+// which they meet are quick only for whole warps: counts of packets and threads of a CTA are multiples of 32, so the
+// loops of launch.h keep a warp together, and `reaches` says the same to all of it. The last warp may send some empty
+// blocks.
 #pragma once
 
 #include "coll/poll.h"
 
 namespace coll::ll128 {
 
-constexpr u32 kLanes = 8;
+constexpr u32 kWarp = 32;
+constexpr u32 kLanes = 8; ///< of a line
 constexpr u32 kLineBytes = 32;     ///< of a packet's place in a mailbox
 constexpr u32 kPiecesOfBlock = 15; ///< 240 bytes of payload in 256
 constexpr u32 kPayloadOfBlock = 16 * kPiecesOfBlock;
@@ -33,13 +35,14 @@ struct Packet : coll::Packet<T, 32> {
   static constexpr bool kInPieces = true;
   static constexpr u32 kPieces = 2;
 
-  /// Packets that `elements` take: those of whole blocks.
+  static constexpr u32 kElementsOfWarp = kWarp / kLanes * kPayloadOfBlock / sizeof(T);
+
+  /// Packets that `elements` take: those of whole warps.
   __device__ static u32 count(u64 elements) {
-    constexpr u32 kElementsOfBlock = kPayloadOfBlock / sizeof(T);
-    return u32((elements + kElementsOfBlock - 1) / kElementsOfBlock) * kLanes;
+    return u32((elements + kElementsOfWarp - 1) / kElementsOfWarp) * kWarp;
   }
-  /// The first element of the block of packet `i`.
-  __device__ static u64 groupBegin(u32 i) { return u64(i / kLanes) * (kPayloadOfBlock / sizeof(T)); }
+  /// The first element of the packets of the warp that has packet `i`.
+  __device__ static u64 warpBegin(u32 i) { return u64(i / kWarp) * kElementsOfWarp; }
   /// Which piece of a vector is piece `n` of packet `i`, and whether the packet has it and it has any element.
   __device__ static u32 piece(u32 i, u32 n) { return i / kLanes * kPiecesOfBlock + n * kLanes + i % kLanes; }
   __device__ static bool hasPiece(u32 i, u32 n, u64 length) {
@@ -57,11 +60,11 @@ struct Packet : coll::Packet<T, 32> {
   }
 };
 
-/// A mailbox of kSlots slots of kLines packets, a multiple of 8, at kOffset, a multiple of 128. Otherwise as
+/// A mailbox of kSlots slots of kLines packets, a multiple of 32, at kOffset, a multiple of 128. Otherwise as
 /// ll::Mailbox.
 template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
 struct Mailbox {
-  static_assert(kOffset % 128 == 0 && kLines % kLanes == 0, "lines are aligned");
+  static_assert(kOffset % 128 == 0 && kLines % kWarp == 0, "lines are aligned, warps whole");
   using P = Packet<T>;
   using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
   /// Byte offset in a region of the first 16 bytes of packet `i` of slot `slot` in the copy of `epoch`. The others lie
@@ -73,7 +76,7 @@ struct Mailbox {
   /// What a packet is when it arrives: itself.
   __device__ static const P &sent(const P &data) { return data; }
 
-  /// Pushes packet `i` into `slot` of the rank `hop` places after this one. By all lanes of a group. Relaxed: ordered
+  /// Pushes packet `i` into `slot` of the rank `hop` places after this one. By all lanes of a warp. Relaxed: ordered
   /// with nothing but its own arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
@@ -86,8 +89,8 @@ struct Mailbox {
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
-  /// `part`. By all lanes of a group, with the same `wanted`, whose bit s stands for slot first + s; other slots are
-  /// read but not waited for: their part has no meaning. Lane 7 looks, counts and gives up for the group.
+  /// `part`. By all lanes of a warp, with the same `wanted`, whose bit s stands for slot first + s; other slots are
+  /// read but not waited for: their part has no meaning. Lane 7 of each 8 looks, counts and gives up for them.
   template <u32 kCount>
   __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
     launch.begin();
@@ -115,7 +118,7 @@ struct Mailbox {
           else launch.watch.goOn();
         }
       }
-      if (!ptx::anyOfGroup(again)) break;
+      if (!ptx::anyOfWarp(again)) break;
     }
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {

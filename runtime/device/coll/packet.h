@@ -119,11 +119,11 @@ __device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
 
 } // namespace detail
 
-/// Whether packet `i` has any element of a vector of `length`, or in ll128 its group: always so with Shape::kWhole,
+/// Whether packet `i` has any element of a vector of `length`, or in ll128 its warp: always so with Shape::kWhole,
 /// whose vectors are all of the loop's length.
 template <class Shape, class P>
 __device__ inline bool reaches(u32 i, u64 length) {
-  if constexpr (P::kInPieces) return Shape::kWhole || P::groupBegin(i) < length;
+  if constexpr (P::kInPieces) return Shape::kWhole || P::warpBegin(i) < length;
   else return Shape::kWhole || u64(i) * P::kElements < length;
 }
 

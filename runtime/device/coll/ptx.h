@@ -77,18 +77,18 @@ __device__ inline void storeRelaxed8(void *address, u64 v) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(v) : "memory");
 }
 
-/// Relaxed accesses of 128 bytes by a group: 8 lanes of a warp, from a multiple of 8 on, each with its 16 bytes of one
-/// aligned line. All lanes of the group call them together. To PTX they are as above, in no order between lanes; for
-/// what ll128.h assumes of them they must go out as one instruction, so the lanes meet first.
-__device__ inline u32 laneMaskOfGroup() { return 0xffu << (threadIdx.x & 24); }
+/// Relaxed accesses of aligned lines of 128 bytes by a whole warp, four lines at a time: each 8 lanes, from a multiple
+/// of 8 on, have one, 16 bytes each. To PTX they are as above, in no order between lanes; for what ll128.h assumes of
+/// them they must go out as one instruction, so the lanes meet first. (Masks of fewer lanes, which differ within a warp,
+/// would make the compiler take the warp apart.)
 __device__ inline void storeLine16(void *address, Words2 v) {
-  asm volatile("bar.warp.sync %0;" ::"r"(laneMaskOfGroup()) : "memory");
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
   storeRelaxed16(address, v);
 }
 __device__ inline Words2 loadLine16(const void *address) { return loadRelaxed16(address); }
 
-/// Whether any lane of the group says so. The lanes meet. No memory order.
-__device__ inline bool anyOfGroup(bool said) { return __any_sync(laneMaskOfGroup(), said); }
+/// Whether any lane of the warp says so. All lanes meet. No memory order.
+__device__ inline bool anyOfWarp(bool said) { return __any_sync(0xffffffffu, said); }
 
 /// 4-byte accesses at system scope. An acquiring load that sees a releasing store also sees all that came before the
 /// store: by its thread, and by threads that met it at ctaSync (causality is transitive).
@@ -193,6 +193,22 @@ __device__ inline u32 floatsToBfloats(float low, float high) {
 #else
   return floatToBfloat(low) | u32(floatToBfloat(high)) << 16;
 #endif
+}
+
+/// The float, or the two halves of either kind, with +0.0 for -0.0 and all other bits as they are. As one asm, so that
+/// the compiler makes it once for all uses instead of keeping what it is made of.
+__device__ inline u32 positiveZero(u32 bits) {
+  u32 v;
+  asm("{.reg .pred p; setp.eq.u32 p, %1, 0x80000000; selp.b32 %0, 0, %1, p;}" : "=r"(v) : "r"(bits));
+  return v;
+}
+/// A half's sign bit stays where any bit below it is set: the sum carries into it then, and never beyond.
+__device__ inline u32 positiveZeros(u32 bits) {
+  u32 v;
+  asm("{.reg .b32 t; and.b32 t, %1, 0x7fff7fff; add.u32 t, t, 0x7fff7fff; or.b32 t, t, 0x7fff7fff; and.b32 %0, %1, t;}"
+      : "=r"(v)
+      : "r"(bits));
+  return v;
 }
 
 /// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree.

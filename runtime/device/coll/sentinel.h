@@ -32,15 +32,11 @@ struct Spare;
 template <>
 struct Spare<float> {
   static constexpr u32 kWord = 0x80000000u;
-  __device__ static u32 canonical(u32 word) { return word == kWord ? 0 : word; }
+  __device__ static u32 canonical(u32 word) { return ptx::positiveZero(word); }
 };
 struct SpareOfHalves {
   static constexpr u32 kWord = 0x80008000u;
-  /// The sign bit stays where any bit below it is set: the sum then carries into it, and never beyond.
-  __device__ static u32 canonical(u32 word) {
-    constexpr u32 kMagnitude = 0x7fff7fffu;
-    return word & (((word & kMagnitude) + kMagnitude) | kMagnitude);
-  }
+  __device__ static u32 canonical(u32 word) { return ptx::positiveZeros(word); }
 };
 template <>
 struct Spare<F16> : SpareOfHalves {};

@@ -14,6 +14,7 @@ template <class Box, int N, class Reaches, class Use>
 __device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, Reaches reaches,
                                 Use use) {
   constexpr u32 kCount = N < kSlotsInFlight ? N : kSlotsInFlight;
+  const typename Box::P mine = Box::sent(own);
 #pragma unroll 1
   for (u32 first = 0; first < N; first += kCount) {
     // The last batch reaches back so that it is full too; what it reads again is neither waited for nor used.
@@ -27,7 +28,7 @@ __device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typena
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
       const u32 r = from + s;
-      if (r >= first && reaches(r)) use(r, select(r == skip, Box::sent(own), part[s]));
+      if (r >= first && reaches(r)) use(r, select(r == skip, mine, part[s]));
     }
   }
 }

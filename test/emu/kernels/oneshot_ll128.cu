@@ -1,5 +1,5 @@
 // One-shot all-reduce, sync ll128. With COPIES 1 it is wrong, as in sync ll, and so it is wherever lines of 128 bytes
-// do not arrive whole or in ascending order. ALONE lets a lane go that has no piece, while its group has.
+// do not arrive whole or in ascending order. ALONE lets a lane go that has no piece, while its warp has.
 #include "coll/device.h"
 
 namespace {

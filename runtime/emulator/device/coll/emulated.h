@@ -22,10 +22,10 @@ struct Table {
   const Coordinates *(*coordinates)();
   void (*load)(const void *address, void *value, unsigned elementBytes, unsigned elements, Order order);
   void (*store)(void *address, const void *value, unsigned elementBytes, unsigned elements, Order order);
-  /// By the 8 threads of a group together, each with its 16 bytes of an aligned line of 128. Relaxed.
+  /// By the 32 threads of a warp together, each with its 16 bytes; each 8 have an aligned line of 128. Relaxed.
   void (*loadLine)(const void *address, void *value);
   void (*storeLine)(void *address, const void *value);
-  bool (*anyOfGroup)(bool said);
+  bool (*anyOfWarp)(bool said);
   void (*add4)(void *address, unsigned value, Order order); ///< atomic at the moment it takes effect
   void (*fence)();
   void (*ctaSync)();

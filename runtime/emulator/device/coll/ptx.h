@@ -74,7 +74,7 @@ inline Words2 loadLine16(const void *address) {
   emulated::table->loadLine(address, &v);
   return v;
 }
-inline bool anyOfGroup(bool said) { return emulated::table->anyOfGroup(said); }
+inline bool anyOfWarp(bool said) { return emulated::table->anyOfWarp(said); }
 
 inline u64 loadRelaxed8(const void *address) { return emulated::load<u64>(address, Order::Relaxed); }
 inline void storeRelaxed8(void *address, u64 v) { emulated::store(address, v, Order::Relaxed); }
@@ -126,6 +126,9 @@ inline u16 floatToBfloat(float v) {
 }
 inline u32 floatsToHalves(float low, float high) { return floatToHalf(low) | u32(floatToHalf(high)) << 16; }
 inline u32 floatsToBfloats(float low, float high) { return floatToBfloat(low) | u32(floatToBfloat(high)) << 16; }
+
+inline u32 positiveZero(u32 bits) { return bits == 0x80000000u ? 0 : bits; }
+inline u32 positiveZeros(u32 bits) { return bits & (((bits & 0x7fff7fffu) + 0x7fff7fffu) | 0x7fff7fffu); }
 
 inline float add(float a, float b) { return emulated::canonical(a + b); }
 inline float multiply(float a, float b) { return emulated::canonical(a * b); }
