@@ -199,7 +199,7 @@ private:
           receive(Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
         },
         [&](const ir::Clear &s) {
-          out.weak = out.clears = true;
+          out.clears = true;
           receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where);
         },
         [&](const ir::Combine &s) {

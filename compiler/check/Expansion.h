@@ -60,7 +60,7 @@ struct Expansion {
   std::vector<ir::Length> lengths; ///< without the index of a Piece
   std::vector<SlotName> slots;
   bool branches = false; ///< there is a Branches
-  bool weak = false;     ///< there are accesses that only release and acquire order: Read, Clear, unflagged mailboxes
+  bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes
   bool clears = false;   ///< there is a Clear
   /// Set if an index leaves its range on some rank; the rest is then unusable.
   std::optional<Refutation> refutation;

@@ -37,7 +37,7 @@ void Order::reset() {
     auto clock = [&](bool there, int part) { return there ? begin + part * width : nullptr; };
     chains[i] = {begin,
                  clock(expansion.weak, 1),
-                 clock(expansion.clears, 2),
+                 clock(expansion.clears, passedPart()),
                  clock(expansion.weak, parts() - 1),
                  int(i / classes),
                  -1};
@@ -120,7 +120,7 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
   if (waits) {
     raise(c.seen, sentClock(s.snapshot, 0));
     if (expansion.weak) raise(c.pending, sentClock(s.snapshot, 1));
-    if (expansion.clears) raise(c.passed, sentClock(s.snapshot, 2));
+    if (expansion.clears) raise(c.passed, sentClock(s.snapshot, passedPart()));
   } else {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
     const bool own = expansion.slots[e.slot].owner == s.event->rank;
@@ -155,7 +155,7 @@ void Order::await(const ScheduledEvent &e, Chain &c, int packets) {
   const Flag &f = flags[std::size_t(e.slot) * classes + packets];
   raise(c.seen, sentClock(f.snapshot, 0));
   raise(c.caused, sentClock(f.snapshot, 1));
-  if (expansion.clears) raise(c.passed, sentClock(f.snapshot, 2));
+  if (expansion.clears) raise(c.passed, sentClock(f.snapshot, passedPart()));
   c.snapshot = -1;
 }
 
@@ -173,9 +173,8 @@ void Order::release(Chain &c) {
 }
 
 void Order::fence(Chain &c) {
-  if (!expansion.weak) return;
-  raise(c.caused, c.pending);
-  release(c);
+  if (expansion.weak) raise(c.caused, c.pending);
+  if (parts() > 1) release(c);
 }
 
 // CTA c waits for CTA c of all ranks only, so what one class of packets knows reaches the same class of the others.

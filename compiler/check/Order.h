@@ -91,8 +91,11 @@ private:
   void boundary();
   void noteDependence();
   void raise(Tick *to, const Tick *from) const;
-  int parts() const { return expansion.clears ? 4 : expansion.weak ? 3 : 1; } ///< clocks of a chain
-  int sent() const { return expansion.clears ? 3 : expansion.weak ? 2 : 1; }  ///< of a snapshot
+  /// Clocks of a chain: `seen`, then those of the others that the program needs, `pending` last. Without `pending` they
+  /// are what a snapshot holds.
+  int parts() const { return 1 + 2 * expansion.weak + expansion.clears; }
+  int sent() const { return parts() - expansion.weak; }
+  int passedPart() const { return 1 + expansion.weak; }
   const Tick *sentClock(int snapshot, int part) const { return snapshots.data() + snapshot + part * width; }
   int snapshot(Chain &c);
   void report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second);
