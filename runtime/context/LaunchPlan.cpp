@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 namespace coll {
 namespace {
@@ -59,8 +60,12 @@ LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names
 
 std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_t> extents) {
   std::uint64_t value = size.constant;
-  for (unsigned extent : size.extents) value *= extents[extent];
-  return value;
+  bool large = false;
+  for (unsigned extent : size.extents) {
+    if (extents[extent] == 0) return 0;
+    large |= __builtin_mul_overflow(value, extents[extent], &value);
+  }
+  return large ? UINT64_MAX : value;
 }
 
 std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const {
@@ -75,16 +80,33 @@ std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const 
   return (elements + perPacket - 1) / perPacket;
 }
 
-/// Whether the contract lets two arguments be the same memory: `y = x`, or a part of one: `x = y[me]`.
-bool LaunchPlan::mayShare(std::size_t one, std::size_t other) const {
-  const auto base = [](const std::string &name) { return name.substr(0, name.find('[')); };
-  const std::string &a = manifest.arguments[one].name, &b = manifest.arguments[other].name;
+/// Two arguments that share memory do so as an `inplace` of the contract says: `y = x`, whole, or `x = y[me]`.
+Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
+                                      std::span<const std::uint64_t> extents) const {
+  const Manifest::Argument &one = manifest.arguments[i], &other = manifest.arguments[j];
+  if (one.direction == Direction::In && other.direction == Direction::In) return {};
+  const auto begin = [&](std::size_t argument) { return reinterpret_cast<std::uintptr_t>(pointers[argument]); };
+  const auto bytes = [&](std::size_t argument) {
+    return argumentElements(argument, extents) * sizeOf(manifest.arguments[argument].dtype);
+  };
+  if (begin(i) >= begin(j) + bytes(j) || begin(j) >= begin(i) + bytes(i)) return {};
+  std::string allowed;
   for (const auto &[left, right] : manifest.inplace)
-    if ((base(left) == a && base(right) == b) || (base(left) == b && base(right) == a)) return true;
-  return false;
+    for (const auto &[a, b, name, otherName] : {std::tuple(i, j, &left, &right), std::tuple(j, i, &left, &right)}) {
+      const bool leftIsRow = name->ends_with("[me]"), rightIsRow = otherName->ends_with("[me]");
+      if (name->substr(0, name->find('[')) != manifest.arguments[a].name ||
+          otherName->substr(0, otherName->find('[')) != manifest.arguments[b].name)
+        continue;
+      if (begin(a) + (leftIsRow ? rank * bytes(b) : 0) == begin(b) + (rightIsRow ? rank * bytes(a) : 0)) return {};
+      allowed = *name + " = " + *otherName;
+    }
+  return Error{Error::Code::BadInput,
+               "`" + manifest.member + "`: `" + one.name + "` and `" + other.name + "` overlap, and " +
+                   (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};
 }
 
-Result<void> LaunchPlan::check(std::span<void *const> pointers, std::span<const std::uint64_t> extents) const {
+Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
+                               std::span<const std::uint64_t> extents) const {
   const auto bad = [&](const std::string &text) {
     return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
   };
@@ -95,18 +117,15 @@ Result<void> LaunchPlan::check(std::span<void *const> pointers, std::span<const 
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Manifest::Argument &argument = manifest.arguments[i];
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);
-    if (argumentElements(i, extents) == 0) continue;
+    const std::uint64_t size = sizeOf(argument.dtype), count = argumentElements(i, extents);
+    if (count == 0) continue;
     if (!address) return bad("`" + argument.name + "` is null");
-    if (address % sizeOf(argument.dtype)) return bad("`" + argument.name + "` is not aligned to its element type");
-    const std::uintptr_t end = address + argumentElements(i, extents) * sizeOf(argument.dtype);
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto other = reinterpret_cast<std::uintptr_t>(pointers[j]);
-      const std::uintptr_t otherEnd = other + argumentElements(j, extents) * sizeOf(manifest.arguments[j].dtype);
-      const bool written = argument.direction != Direction::In || manifest.arguments[j].direction != Direction::In;
-      if (written && address < otherEnd && other < end && !mayShare(i, j))
-        return bad("`" + argument.name + "` and `" + manifest.arguments[j].name +
-                   "` overlap, and the contract has no `inplace` for them");
-    }
+    if (address % size) return bad("`" + argument.name + "` is not aligned to its element type");
+    if (count > (UINTPTR_MAX - address) / size)
+      return bad("`" + argument.name + "` of " + std::to_string(count) + " elements reaches past the end of memory");
+    for (std::size_t j = 0; j < i; ++j)
+      if (argumentElements(j, extents) != 0)
+        if (auto good = checkOverlap(rank, i, j, pointers, extents); !good) return good;
   }
   return {};
 }

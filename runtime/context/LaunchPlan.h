@@ -40,21 +40,22 @@ public:
 
   /// Whether the arguments are such as the contract and the capacity allow. `extents` and `pointers` must have the
   /// right number of elements.
-  Result<void> check(std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;
+  Result<void> check(int rank, std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;
 
   /// Whether every thread has at most one packet, and all packets are whole and aligned: the last word of the kernel's
   /// parameter. Ranks may differ in it, as it follows from their own pointers.
   bool onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
 
 private:
-  /// A product of free extents (by their place) and of a constant.
+  /// A product of free extents (by their place) and of a constant; what does not fit into 64 bits is the largest number.
   struct Size {
     std::uint64_t constant = 1;
     std::vector<unsigned> extents;
   };
   Size sizeOfExtents(const std::vector<std::string> &names) const;
   static std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents);
-  bool mayShare(std::size_t one, std::size_t other) const;
+  Result<void> checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
+                            std::span<const std::uint64_t> extents) const;
 
   const Manifest &manifest;
   Size domain;

@@ -33,7 +33,7 @@ std::uint64_t randomSize(std::uint64_t random, std::uint64_t most) {
 
 Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements) {
   RunLayout layout(manifest, request);
-  layout.maxElements = maxElements;
+  layout.maxElements = manifest.capacity ? std::min(maxElements, manifest.capacity) : maxElements;
   for (const std::string &extent : manifest.extents)
     if (!request.extents.count(extent)) layout.open.push_back(extent);
   if (!layout.open.empty() && !request.randomCounts)
@@ -42,11 +42,33 @@ Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &
   for (const auto &[name, value] : request.extents)
     if (std::find(manifest.extents.begin(), manifest.extents.end(), name) == manifest.extents.end())
       return Error{Error::Code::BadInput, "`" + manifest.collective + "` has no extent `" + name + "`"};
+  if (layout.open.empty()) {
+    std::vector<std::uint64_t> extents;
+    for (const std::string &name : manifest.extents) extents.push_back(request.extents.at(name));
+    if (auto good = layout.checkSize(extents); !good) return good.error();
+  }
   for (const Manifest::Scalar &scalar : manifest.scalars) {
     const auto given = request.scalars.find(scalar.name);
     layout.scalars[scalar.name] = given == request.scalars.end() ? 0 : std::strtoll(given->second.c_str(), nullptr, 0);
   }
   return layout;
+}
+
+/// A size that cannot be run is refused before its inputs are made.
+Result<void> RunLayout::checkSize(std::span<const std::uint64_t> extents) const {
+  constexpr std::uint64_t kMostElements = 1ull << 34;
+  const LaunchPlan plan(manifest);
+  std::uint64_t most = plan.domainElements(extents);
+  if (manifest.capacity && most > manifest.capacity)
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + std::to_string(most) +
+                                            " elements are more than its capacity of " +
+                                            std::to_string(manifest.capacity)};
+  for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
+    most = std::max(most, plan.argumentElements(i, extents));
+  if (most > kMostElements)
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + std::to_string(most) +
+                                            " elements are more than can be run here"};
+  return {};
 }
 
 Extents RunLayout::chooseExtents(std::uint64_t number) const {

@@ -20,7 +20,7 @@ struct PlannedLaunch {
 /// stand for another in place.
 class RunLayout {
 public:
-  /// Error::BadInput if extents are missing or unknown.
+  /// Error::BadInput if extents are missing, unknown or beyond the capacity; random ones stay within it.
   static Result<RunLayout> create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements);
 
   /// The next launch of number `number`, its buffers placed behind all others'.
@@ -39,6 +39,7 @@ public:
 
 private:
   RunLayout(const Manifest &manifest, const RunRequest &request) : manifest(manifest), request(request) {}
+  Result<void> checkSize(std::span<const std::uint64_t> extents) const;
   Extents chooseExtents(std::uint64_t number) const;
   void place(PlannedLaunch &launch);
 

@@ -135,6 +135,50 @@ TEST(Plan, OnePacketByCountShapeAndAlignment) {
   EXPECT_TRUE(onePacket(0x1008, 0x2008, 128, {1, 32}));
 }
 
+TEST(Plan, RefusesWhatDoesNotFit) {
+  const Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  const LaunchPlan plan(manifest);
+  const auto good = [&](std::uint64_t x, std::uint64_t y, std::uint64_t count) {
+    void *pointers[] = {reinterpret_cast<void *>(x), reinterpret_cast<void *>(y)};
+    const std::uint64_t extents[] = {count};
+    return bool(plan.check(1, pointers, extents));
+  };
+  EXPECT_TRUE(good(0x100000, 0x200000, manifest.capacity));
+  EXPECT_FALSE(good(0x100000, 0x200000, manifest.capacity + 1));
+  EXPECT_FALSE(good(0x100000, 0x200000, UINT64_MAX));
+  EXPECT_TRUE(good(0x100000, 0x100000, 64)); // in place
+  const unsigned size = sizeOf(manifest.dtype);
+  EXPECT_FALSE(good(0x100000, 0x100000 + size, 64)); // neither in place nor apart
+  EXPECT_TRUE(good(0x100000, 0x100000 + 64 * size, 64));
+}
+
+TEST(Plan, OverlapIsOfTheRanksOwnRow) {
+  Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest; // made into an all-gather
+  manifest.arguments[1].extents = {"N", "M"};
+  manifest.inplace = {{"x", "y[me]"}};
+  const LaunchPlan plan(manifest);
+  const unsigned row = 64 * sizeOf(manifest.dtype);
+  const auto good = [&](int rank, std::uint64_t x, std::uint64_t y) {
+    void *pointers[] = {reinterpret_cast<void *>(x), reinterpret_cast<void *>(y)};
+    const std::uint64_t extents[] = {64};
+    return bool(plan.check(rank, pointers, extents));
+  };
+  EXPECT_TRUE(good(0, 0x100000, 0x100000));
+  EXPECT_TRUE(good(1, 0x100000 + row, 0x100000));
+  EXPECT_FALSE(good(1, 0x100000, 0x100000));
+  EXPECT_TRUE(good(1, 0x100000 + 2 * row, 0x100000));
+}
+
+TEST(Plan, ProductsDoNotWrap) {
+  Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  manifest.extents = {"R", "H"};
+  manifest.domain.extents = manifest.arguments[0].extents = manifest.arguments[1].extents = {"R", "H"};
+  const LaunchPlan plan(manifest);
+  const std::uint64_t large[] = {1ull << 32, 1ull << 32}, none[] = {UINT64_MAX, 0};
+  EXPECT_EQ(plan.domainElements(large), UINT64_MAX);
+  EXPECT_EQ(plan.domainElements(none), 0u);
+}
+
 TEST(Values, NarrowFloatsRoundTrip) {
   for (DType type : {DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2})
     for (std::uint64_t bits = 0; bits < 1u << 8 * sizeOf(type); ++bits) {
