@@ -187,6 +187,8 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   result.dtype = instance.dtype;
   const std::size_t before = diagnostics.list.size();
   result.proved = lower(*program, context, {}, unused, "choose-depth");
+  for (std::size_t i = before; !result.proved && i < diagnostics.list.size(); ++i)
+    if (diagnostics.list[i].kind == "not-lowered" || diagnostics.list[i].kind == "internal") return std::nullopt;
   if (!result.proved && program->proof.empty() && diagnostics.list.size() > before)
     result.summary = diagnostics.list[before].message;
   if (result.proved) {

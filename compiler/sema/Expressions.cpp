@@ -49,7 +49,9 @@ Type checkBuiltin(Context &context, Builtin builtin, const NameRef &ref, Span wh
     return type;
   }
   case Builtin::Op: return makeType(Kind::Op);
-  default: return misplaced(context, where, "`" + ref.name + "` is a type, not a value");
+  default:
+    return misplaced(context, where, "`" + ref.name + "` is a type, not a value",
+                     ref.name == "rank" ? "the set of all ranks is `ranks`" : "");
   }
 }
 
