@@ -21,7 +21,11 @@ int main(int argc, char **argv) {
   std::vector<void *> x(ranks), y(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     const std::vector<float> ones(count, float(rank + 1));
-    x[rank] = *context->allocate(rank, bytes), y[rank] = *context->allocate(rank, bytes);
+    for (void **memory : {&x[rank], &y[rank]}) {
+      auto allocated = context->allocate(rank, bytes);
+      if (!allocated) return fail(allocated.error().text);
+      *memory = *allocated;
+    }
     if (auto done = context->upload(rank, x[rank], ones.data(), bytes); !done) return fail(done.error().text);
   }
   for (int rank = 0; rank < ranks; ++rank)
