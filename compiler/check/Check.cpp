@@ -25,7 +25,7 @@ public:
     if (auto r = everySequence()) return refuted(std::move(*r));
     verdict.proved = true;
     verdict.summary = proofText(program, verdict);
-    verdict.strength = strengthText(program);
+    verdict.strength = strengthText(program, reliesOnWaits);
     return std::move(verdict);
   }
 
@@ -38,6 +38,7 @@ private:
   Classes classes;
   std::vector<Schedule> schedules; ///< of those kinds of launches that differ
   std::vector<LaunchKind> kinds;   ///< of the schedules
+  bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -75,10 +76,14 @@ private:
     const std::vector<int> order = launchSequence(kinds, window, thorough);
     std::vector<const Schedule *> launches;
     for (int k : order) launches.push_back(&schedules[k]);
-    Order clocks(expansion, classes.count());
-    const auto hazard = clocks.run(launches, copies);
-    if (!hazard) {
+    std::optional<Order::Hazard> hazard;
+    for (const bool exact : {false, true}) {
+      if (exact && classes.count() == 1) break;
+      Order clocks(expansion, classes.count(), exact);
+      hazard = clocks.run(launches, copies);
+      if (hazard) continue;
       verdict.fullDependence = clocks.fullDependence();
+      reliesOnWaits = clocks.reliesOnWaits();
       return std::nullopt;
     }
     Refutation r;

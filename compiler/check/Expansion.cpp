@@ -192,6 +192,7 @@ private:
           // Data without a mark of its own does not show that it has arrived.
           const ir::Sync sync = program.mailboxes[s.box].sync;
           const bool flagged = sync != ir::Sync::Barrier && sync != ir::Sync::Flag;
+          out.polls |= flagged;
           receive(flagged ? Step::Kind::Poll : Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
         },
         [&](const ir::Read &s) {

@@ -62,6 +62,11 @@ struct Expansion {
   bool branches = false; ///< there is a Branches
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes
   bool clears = false;   ///< there is a Clear
+  bool polls = false;    ///< there is a Poll
+
+  /// Whether a store that waits for a Poll may be all that orders it behind a plain access of another rank.
+  bool relies() const { return clears || (weak && polls); }
+
   /// Set if an index leaves its range on some rank; the rest is then unusable.
   std::optional<Refutation> refutation;
 

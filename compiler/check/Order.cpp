@@ -24,8 +24,8 @@ std::optional<Order::Hazard> Order::run(const std::vector<const Schedule *> &lau
 void Order::reset() {
   ranks = expansion.program->ranks;
   branchWidth = expansion.branches ? ranks : 0;
-  width = (ranks * (1 + branchWidth) + 7) / 8 * 8;
-  full = true;
+  width = (components() * (1 + branchWidth) + 7) / 8 * 8;
+  full = true, relied = false;
   hazard.reset();
   const std::size_t each = std::size_t(width) * parts();
   clocks.assign(each * ranks * classes, Tick(1) << kShift);
@@ -37,9 +37,9 @@ void Order::reset() {
     auto clock = [&](bool there, int part) { return there ? begin + part * width : nullptr; };
     chains[i] = {begin,
                  clock(expansion.weak, 1),
-                 clock(expansion.clears, passedPart()),
+                 clock(expansion.relies(), passedPart()),
                  clock(expansion.weak, parts() - 1),
-                 int(i / classes),
+                 component(int(i) / classes, int(i) % classes),
                  -1};
   }
   slotBase.clear();
@@ -101,7 +101,9 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   const bool remote = expansion.slots[e.slot].owner != e.rank;
   for (const Reading &r : s.readings) {
     const bool clear = r.event->kind == Kind::Clear;
-    const Tick *known = !remote || !r.causal ? c.seen : clear ? c.passed : c.caused;
+    const bool plain = remote && r.causal;
+    const Tick *known = !plain ? c.seen : c.passed ? c.passed : c.caused;
+    relied |= plain && !clear && c.caused[r.component] <= r.tick;
     if (known[r.component] <= r.tick)
       return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch,
                     e);
@@ -120,7 +122,7 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
   if (waits) {
     raise(c.seen, sentClock(s.snapshot, 0));
     if (expansion.weak) raise(c.pending, sentClock(s.snapshot, 1));
-    if (expansion.clears) raise(c.passed, sentClock(s.snapshot, passedPart()));
+    if (c.passed) raise(c.passed, sentClock(s.snapshot, passedPart()));
   } else {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
     const bool own = expansion.slots[e.slot].owner == s.event->rank;
@@ -155,19 +157,19 @@ void Order::await(const ScheduledEvent &e, Chain &c, int packets) {
   const Flag &f = flags[std::size_t(e.slot) * classes + packets];
   raise(c.seen, sentClock(f.snapshot, 0));
   raise(c.caused, sentClock(f.snapshot, 1));
-  if (expansion.clears) raise(c.passed, sentClock(f.snapshot, passedPart()));
+  if (c.passed) raise(c.passed, sentClock(f.snapshot, passedPart()));
   c.snapshot = -1;
 }
 
 /// What the rank did before comes before all that is sent from now on.
 void Order::release(Chain &c) {
-  const int rank = int(&c - chains.data()) / classes;
-  const int branchesOf = ranks + rank * ranks;
+  const int number = int(&c - chains.data()), rank = number / classes, packets = number % classes;
+  const int own = component(rank, packets), branches = branchComponent(rank, packets, 0);
   for (Tick *clock : {c.caused, c.passed}) {
     if (!clock) continue;
     clock[c.own] = c.seen[c.own];
-    clock[rank] = c.seen[rank];
-    if (c.own == rank) std::copy_n(c.seen + branchesOf, branchWidth, clock + branchesOf);
+    clock[own] = c.seen[own];
+    if (c.own == own) std::copy_n(c.seen + branches, branchWidth, clock + branches);
   }
   c.snapshot = -1;
 }
@@ -186,14 +188,14 @@ void Order::barrier() {
       fence(c);
       if (r) raise(sum.seen, c.seen);
       if (r && expansion.weak) raise(sum.caused, c.caused);
-      if (r && expansion.clears) raise(sum.passed, c.passed);
+      if (r && c.passed) raise(sum.passed, c.passed);
     }
     for (int r = 0; r < ranks; ++r) {
       Chain &c = chain(r, p);
       if (r) std::copy_n(sum.seen, width, c.seen);
       if (r && expansion.weak) std::copy_n(sum.caused, width, c.caused);
-      if (r && expansion.clears) std::copy_n(sum.passed, width, c.passed);
-      ++c.seen[r];
+      if (r && c.passed) std::copy_n(sum.passed, width, c.passed);
+      ++c.seen[component(r, p)];
       c.snapshot = -1;
     }
   }
@@ -203,7 +205,7 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
   const std::size_t each = clocks.size() / chains.size();
   Tick *now = clocks.data() + number * each;
   Tick *start = branchStart.data() + number * each, *end = branchEnd.data() + number * each;
-  const int rank = int(number) / classes;
+  const int rank = int(number) / classes, packets = int(number) % classes;
   c.snapshot = -1;
   if (e.kind == Kind::Branches) {
     std::copy_n(now, each, start);
@@ -213,21 +215,23 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
   for (int part = 0; part < parts(); ++part) raise(end + part * width, now + part * width);
   const bool last = e.kind == Kind::BranchesEnd;
   std::copy_n(last ? end : start, each, now);
-  c.own = last ? rank : ranks + rank * ranks + e.slot;
+  c.own = last ? component(rank, packets) : branchComponent(rank, packets, e.slot);
 }
 
 // What a rank's packets of one class have come to know, all of them know in its next launch, as far as it concerns
-// launches that have ended; of events within a launch, those of another class are no concern of theirs.
+// launches that have ended; of events within a launch, those of another class are told apart only if `exact`.
 void Order::boundary() {
   const Tick start = Tick(launch + 2) << kShift;
   for (int r = 0; r < ranks; ++r) {
     for (int p = 0; p < classes; ++p) fence(chain(r, p));
     auto spread = [&](Tick *Chain::*clock) {
-      for (int i = 0; i < ranks * (1 + branchWidth); ++i) {
+      for (int i = 0; i < components() * (1 + branchWidth); ++i) {
         Tick known = 0;
-        for (int p = 0; p < classes; ++p) known = std::max(known, launchOf((chain(r, p).*clock)[i]));
-        const bool own = i == r || (i >= ranks && (i - ranks) / ranks == r);
-        if (own) known = start;
+        for (int p = 0; p < classes; ++p) {
+          const Tick t = (chain(r, p).*clock)[i];
+          known = std::max(known, exact ? t : launchOf(t));
+        }
+        if (isOf(i, r)) known = start;
         for (int p = 0; p < classes; ++p) {
           Tick &t = (chain(r, p).*clock)[i];
           t = std::max(t, known);
@@ -236,7 +240,7 @@ void Order::boundary() {
     };
     spread(&Chain::seen);
     if (expansion.weak) spread(&Chain::caused);
-    if (expansion.clears) spread(&Chain::passed);
+    if (expansion.relies()) spread(&Chain::passed);
     for (int p = 0; p < classes; ++p) chain(r, p).snapshot = -1;
   }
   snapshots.clear();
@@ -247,7 +251,8 @@ void Order::noteDependence() {
   for (int r = 0; r < ranks && full; ++r)
     for (int from = 0; from < ranks && full; ++from) {
       bool known = r == from;
-      for (int p = 0; p < classes && !known; ++p) known = chain(r, p).seen[from] >= begun;
+      for (int p = 0; p < classes && !known; ++p)
+        for (int q = 0; q < classes && !known; ++q) known = chain(r, p).seen[component(from, q)] >= begun;
       full = known;
     }
 }

@@ -9,7 +9,9 @@ namespace coll::check {
 
 class Order {
 public:
-  Order(const Expansion &expansion, int classes) : expansion(expansion), classes(classes) {}
+  /// If `exact`, the end of a launch tells all packets of a rank what any of them knows of launches that have not ended
+  /// elsewhere. Else they are thought not to know it, which takes a fraction of the time.
+  Order(const Expansion &expansion, int classes, bool exact) : expansion(expansion), classes(classes), exact(exact) {}
 
   /// The first two events without the order they need. `first` is in launch `firstLaunch` of the sequence.
   struct Hazard {
@@ -23,6 +25,9 @@ public:
 
   /// Of the last run: in every launch, every rank waited for every other.
   bool fullDependence() const { return full; }
+
+  /// Of the last run: some plain access is ordered only if no store is performed before the wait that precedes it.
+  bool reliesOnWaits() const { return relied; }
 
 private:
   using Tick = std::uint32_t;
@@ -64,8 +69,9 @@ private:
 
   const Expansion &expansion;
   const int classes;
+  const bool exact;
   int ranks = 0, width = 0, branchWidth = 0, launch = 0;
-  bool full = true;
+  bool full = true, relied = false;
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
   std::vector<Slot> slots;
@@ -76,6 +82,16 @@ private:
 
   Chain &chain(int rank, int packets) { return chains[std::size_t(rank) * classes + packets]; }
   Slot &slot(const ScheduledEvent &e);
+  /// Components of a clock: what classes of packets have done, then what iterations of their branches have.
+  int component(int rank, int packets) const { return exact ? rank * classes + packets : rank; }
+  int components() const { return exact ? ranks * classes : ranks; }
+  int branchComponent(int rank, int packets, int i) const {
+    return components() + component(rank, packets) * branchWidth + i;
+  }
+  bool isOf(int component, int rank) const {
+    if (component >= components()) component = (component - components()) / branchWidth;
+    return (exact ? component / classes : component) == rank;
+  }
 
   void reset();
   void perform(const ScheduledEvent &e);
@@ -93,7 +109,7 @@ private:
   void raise(Tick *to, const Tick *from) const;
   /// Clocks of a chain: `seen`, then those of the others that the program needs, `pending` last. Without `pending` they
   /// are what a snapshot holds.
-  int parts() const { return 1 + 2 * expansion.weak + expansion.clears; }
+  int parts() const { return 1 + 2 * expansion.weak + expansion.relies(); }
   int sent() const { return parts() - expansion.weak; }
   int passedPart() const { return 1 + expansion.weak; }
   const Tick *sentClock(int snapshot, int part) const { return snapshots.data() + snapshot + part * width; }

@@ -172,7 +172,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
   return text;
 }
 
-std::string strengthText(const ir::Program &program) {
+std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
   bool ll = false, sentinel = false, flag = false;
   for (const ir::Mailbox &m : program.mailboxes) {
     ll |= m.sync == ir::Sync::LL;
@@ -182,9 +182,12 @@ std::string strengthText(const ir::Program &program) {
   std::string text = "PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
   if (sentinel)
-    text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived; "
-            "assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "
-            "has ended, and that slots hold the sentinel before the first launch";
+    text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived";
+  if (sentinel || reliesOnWaits)
+    text +=
+        "; assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "
+        "has ended";
+  if (sentinel) text += ", and that slots hold the sentinel before the first launch";
   text += "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch in "
           "flight per region, and the same sequence of launches";
   if (flag) text += ", of the same grid each,";

@@ -7,7 +7,8 @@ namespace coll::check {
 
 /// Which rule proves it, for the header of the generated kernel.
 std::string proofText(const ir::Program &program, const Verdict &verdict);
-std::string strengthText(const ir::Program &program);
+/// `reliesOnWaits`: as Order says.
+std::string strengthText(const ir::Program &program, bool reliesOnWaits);
 
 /// Fills explanation and fix of a hazard between launches. `enough`: copies with which there is none, empty if there
 /// is no such number.

@@ -209,3 +209,54 @@ TEST(CheckOrder, FenceOnBothSidesOfAMessageOrdersPlainStores) {
   EXPECT_EQ(refutation(program(false, true)).kind, Kind::ReadWithoutArrival);
   EXPECT_EQ(refutation(program(true, false)).kind, Kind::ReadWithoutArrival);
 }
+
+TEST(CheckOrder, EndOfALaunchTellsAllPacketsWhatOneOfThemKnows) {
+  // Rank 0 sends last, so what it has read is known to rank 1 through the same packet, which the next launch may lack.
+  auto program = [](int copies) {
+    const int n = 3;
+    ProgramBuilder b(n);
+    const ir::Length full = whole({"M"});
+    const auto x = b.in("x", {"M"}), y = b.out("y", {"M"});
+    const auto box = b.box("box", num(1), full, copies);
+    const auto v = b.value("x", full), got = b.value("box", full);
+    const ir::Index next = ir::Index::mod(ir::Index::add(me(), num(1)), num(n));
+    const ir::Index before = ir::Index::mod(ir::Index::add(me(), num(2)), num(n));
+    const ir::Index zero = ir::Index::make(ir::Index::Kind::Eq, me(), num(0));
+    b.ensuresCopy(b.all(y), b.all(x), before);
+    ir::Stmt early = b.when(ir::Index::negate(zero), block(b.send(v, next, box, num(0))));
+    ir::Stmt late = b.when(zero, block(b.send(v, next, box, num(0))));
+    return b.finish(block(
+        b.packets(full, block(b.load(v, b.all(x)), early, b.poll(got, box, num(0)), b.store(b.all(y), got), late))));
+  };
+  EXPECT_EQ(copies(program(0)), Copies{2});
+  EXPECT_EQ(refutation(program(1)).kind, Kind::OverwriteBeforeRead);
+}
+
+TEST(CheckOrder, PlainReadMayRelyOnTheWaitBeforeTheStore) {
+  // Plain data behind a barrier; what its reader sends in its next launch comes with flagged words, and is waited for
+  // before the slot is filled again.
+  auto program = [](bool waits) {
+    const int n = 3;
+    ProgramBuilder b(n);
+    const ir::Length full = whole({"M"});
+    const auto x = b.in("x", {"M"}), y = b.out("y", {"N", "M"});
+    const auto credit = b.box("credit", num(n), full, 2), data = b.box("data", num(n), full, 1, ir::Sync::Barrier);
+    const auto v = b.value("x", full), w = b.value("x", full), c = b.value("credit", full), got = b.value("data", full);
+    b.ensuresCopy(b.rowOf(y, var("r")), b.all(x), var("r"), "r");
+    ir::Stmt wait = b.forRanks("f", block(b.poll(c, credit, var("f"))));
+    ir::Stmt send = b.forRanks("q", block(b.send(v, var("q"), data, me())));
+    ir::Block first = block(b.load(v, b.all(x)), b.forRanks("p", block(b.send(v, var("p"), credit, me()))));
+    for (const ir::Stmt &s : waits ? block(wait, send) : block(send, wait)) first.push_back(s);
+    ir::Stmt barrier = b.barrier();
+    return b.finish(
+        block(b.packets(full, first), barrier,
+              b.packets(full, block(b.load(w, b.all(x)), b.forRanks("r", block(b.read(got, data, var("r")),
+                                                                               b.store(b.rowOf(y, var("r")), got)))))));
+  };
+  const Verdict v = check::check(program(true));
+  EXPECT_TRUE(v.proved) << v.summary;
+  EXPECT_NE(v.strength.find("no store before the wait"), std::string::npos) << v.strength;
+  EXPECT_EQ(check::check(oneShot({.sync = ir::Sync::Barrier, .barrier = true})).strength.find("no store before"),
+            std::string::npos);
+  EXPECT_EQ(refutation(program(false)).kind, Kind::OverwriteBeforeRead);
+}

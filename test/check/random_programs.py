@@ -1,0 +1,204 @@
+"""Random small algorithms, whose proofs and counterexamples must agree with what happens.
+
+Each is checked, and then run on the CPU against adversarial schedules: what is proved must survive, and what is refuted
+must go wrong where the emulator can show it (SHOWN).
+
+usage: random_programs.py COLL FOLDER [COUNT [FIRST-SEED]]
+"""
+import concurrent.futures
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+# Kinds whose consequence is a hang or a wrong element. The others are about schedules that one run of the loops, in
+# ascending order, does not have, or about text that is never lowered.
+SHOWN = {"overwrite-before-read", "read-without-arrival", "stale-sentinel", "wrong-result", "deadlock"}
+SURVIVE_SEEDS = 8
+FIND_SEEDS = 150  # the search ends at the first
+
+HEAD = "algorithm a for c on lsa(2..8) when bytes <= 64Ki "
+
+
+class Text:
+    """One file: a contract `c` and an algorithm `a` for it."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.boxes = []
+        self.body = []
+        self.mode = None
+
+    def box(self, name, slots, of, modes):
+        # Mostly one mode for all mailboxes: not all mixtures are lowered.
+        if self.mode is None or self.mode not in modes or self.rng.random() < 0.05:
+            self.mode = self.rng.choice(modes)
+        mode = self.mode
+        depth = self.rng.choice(["", "", " depth 1", " depth 1", " depth 2", " depth 3"])
+        self.boxes.append("  mailbox %s[%s] of %s sync %s%s" % (name, slots, of, mode, depth))
+
+    def write(self, contract, before=(), head=HEAD):
+        return "\n".join(["coll 1", contract, head + "{", *before, *self.boxes, *("  " + s for s in self.body), "}", ""])
+
+
+REDUCTION = """collective c<T in numeric, op in {sum}>(in x: T[M], out y: T[M])
+  ensures y == reduce(op, r in ranks: r.x)"""
+ROWS = ["ll", "flag", "barrier"]  # what only copies has no `sentinel`
+ALL = ["ll", "flag", "barrier", "sentinel"]
+
+
+def one_shot(rng):
+    t = Text(rng)
+    t.box("box", "N", "T[M]", ALL)
+    t.body = ["forall p in ranks: x -> p.box[me]", "y = reduce(op, r in ranks: box[r])"]
+    if rng.random() < 0.3:
+        t.body.append("barrier")
+    return t.write(REDUCTION)
+
+
+def two_shot(rng):
+    t = Text(rng)
+    t.box("rs", "N", "X[0]", ALL)
+    t.box("ag", "N", "X[0]", ALL)
+    shifted = rng.random() < 0.1  # the mistake of a wrong piece
+    t.body = ["forall p in ranks: X[p] -> p.rs[me]", "let s = reduce(op, r in ranks: rs[r])",
+              "forall p in ranks: s -> p.ag[me]", "forall r in ranks: Y[r%s] = ag[r]" % (" + 1" if shifted else "")]
+    return t.write(REDUCTION, ["  view X = split(x, N), Y = split(y, N)"])
+
+
+def rows(rng):
+    """All-gather or all-to-all."""
+    t = Text(rng)
+    t.box("box", "N", "T[M]", ROWS)
+    gather = rng.random() < 0.5
+    contract = """collective c<T in any>(in x: T[%sM], out y: T[N][M])
+  ensures forall r in ranks: y[r] == r.x%s""" % (("", "") if gather else ("N][", "[me]"))
+    x = "x" if gather else "x[p]"
+    wrong = rng.random() < 0.15
+    slot = "r + 1" if wrong else "r"
+    t.body = ["forall p in ranks: %s -> p.box[me]" % x, "forall r in ranks: y[r] = box[%s]" % slot]
+    return t.write(contract)
+
+
+def hops(rng):
+    """A vector goes on by some distance, several times; some ranks of the ring never hear of each other in a launch."""
+    t = Text(rng)
+    steps = rng.randint(1, 3)
+    total, value = 0, "x"
+    for i in range(steps):
+        distance = rng.randint(1, 3)
+        total += distance
+        t.box("b%d" % i, "1", "T[M]", ROWS)
+        send, wait = "%s -> (me + %d).b%d[0]" % (value, distance, i), "let v%d = b%d[0]" % (i, i)
+        t.body += [send, wait]
+        value = "v%d" % i
+    if rng.random() < 0.4:  # what comes back is a credit
+        back = rng.randint(1, 3)
+        t.box("back", "1", "T[M]", ROWS)
+        t.body += ["%s -> (me - %d).back[0]" % (value, back), "let w = back[0]"]
+    t.body.append("y = " + value)
+    contract = "collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % total
+    return t.write(contract)
+
+
+def neighbours(rng):
+    """Exchanges at two distances of which one is used."""
+    t = Text(rng)
+    a, b = rng.randint(1, 2), rng.randint(1, 3)
+    t.box("box", "2", "T[M]", ROWS)
+    first = ["x -> (me + %d).box[0]" % a, "x -> (me - %d).box[1]" % b]
+    last = ["y = box[0]", "let back = box[1]"]
+    t.body = first + last
+    if rng.random() < 0.15:  # the second waits for the first
+        t.body = [first[0], "let early = box[0]", "early -> (me + 1).two[0]", "y = two[0]", "x -> (me - %d).box[1]" % b,
+                  "let back = box[1]"]
+        t.box("two", "1", "T[M]", ROWS)
+        a += 1
+    return t.write("collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % a)
+
+
+def one_by_one(rng):
+    """Rank 0 or the others send first, the rest only after they have received; by mistake, never."""
+    t = Text(rng)
+    t.box("box", "1", "T[M]", ["ll"])
+    send, distance = "x -> (me + %d).box[0]", rng.choice([1, 1, 2])
+    first, then = rng.choice([("==", "!="), ("!=", "==")])
+    t.body = ["if me %s 0 { %s }" % (first, send % distance), "y = box[0]"]
+    if rng.random() < 0.5:
+        t.body.append("if me %s 0 { %s }" % (then, send % distance))
+    return t.write("collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % distance)
+
+
+def ring(rng):
+    """All-gather round a ring, step by step."""
+    t = Text(rng)
+    t.box("box", "N", "T[M]", ["ll"])
+    t.body = ["var v = x", "y[me] = x", "for s in 1 .. N - 1 {", "  v -> (me + 1).box[s]", "  v = box[s]",
+              "  y[me - s] = v", "}"]
+    return t.write("collective c<T in any>(in x: T[M], out y: T[N][M])\n  ensures forall r in ranks: y[r] == r.x")
+
+
+FAMILIES = [one_shot, one_shot, two_shot, two_shot, rows, rows, hops, hops, hops, neighbours, one_by_one, ring]
+
+
+def coll(tool, *arguments):
+    return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def one(tool, folder, seed):
+    """What became of a program, and what is wrong with that, if anything is."""
+    rng = random.Random(seed)
+    family = rng.choice(FAMILIES)
+    text = family(rng)
+    ranks = str(rng.choice([2, 3, 3, 4]))
+    path = folder / ("random-%d.coll" % seed)
+    path.write_text(text)
+    name = "%s (%s, N = %s)" % (path, family.__name__, ranks)
+    checked = coll(tool, "check", str(path), "-n", ranks, "--json")
+    try:
+        verdict = json.loads(checked.stdout)[0]
+    except (ValueError, IndexError):
+        return "broken", "%s: %s" % (name, checked.stderr or checked.stdout)
+    state = verdict["verdict"]
+    errors = [d["kind"] for d in verdict["diagnostics"] if d["severity"] == "error"]
+    if state not in ("proved", "refuted") or "not-lowered" in errors:
+        return "left out", None
+    fuzz = ["fuzz", str(path), "-n", ranks]
+    if state == "proved":
+        ran = coll(tool, *fuzz, "--seeds", str(SURVIVE_SEEDS))
+        if "[not-lowered]" in ran.stderr:
+            return "left out", None
+        if ran.returncode:
+            return state, "%s: proved, but does not survive\n%s%s" % (name, ran.stdout, ran.stderr)
+        return state, None
+    kind = errors[0] if errors else "?"
+    if kind not in SHOWN:
+        return "refuted, not run", None
+    ran = coll(tool, *fuzz, "--seeds", str(FIND_SEEDS), "--unchecked")
+    if "[not-lowered]" in ran.stderr:
+        return "left out", None
+    if ran.returncode != 1 or "FAILED" not in ran.stdout:
+        return kind, "%s: refuted (%s), but %d seeds do not show it\n%s%s" % (name, kind, FIND_SEEDS, ran.stdout,
+                                                                          ran.stderr)
+    return kind, None
+
+
+def main(tool, folder, count="50", first="1"):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    seeds = range(int(first), int(first) + int(count))
+    totals, findings = {}, []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for state, finding in pool.map(lambda seed: one(tool, folder, seed), seeds):
+            totals[state] = totals.get(state, 0) + 1
+            if finding:
+                findings.append(finding)
+    print("\n".join(findings))
+    print(", ".join("%s: %d" % item for item in sorted(totals.items())))
+    print("%d programs, %d findings" % (len(seeds), len(findings)))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
