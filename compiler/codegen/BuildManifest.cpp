@@ -72,6 +72,7 @@ Manifest buildManifest(const Program &program) {
   m.ranks = program.ranks;
   m.dtype = program.dtype;
   m.op = program.op;
+  m.order = program.order;
   for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents});
   m.extents = program.extents;
   m.inplace = program.inplace;

@@ -48,7 +48,7 @@ private:
   bool usesMe() const {
     bool uses = false;
     walk(program.body, [&](const Stmt &s) {
-      if (const auto *send = std::get_if<Send>(&s.op())) uses |= send->slot.uses("me") || send->peer.uses("me") || true;
+      if (const auto *send = std::get_if<Send>(&s.op())) uses = true, (void)send;
       if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me");
       if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me");
     });
@@ -67,7 +67,7 @@ private:
     for (const std::string &e : extents) {
       if (!text.empty()) text += " * ";
       auto it = names.extents.find(e);
-      text += it == names.extents.end() ? e : "a." + it->second;
+      text += it != names.extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
     }
     return text.empty() ? "1" : text;
   }

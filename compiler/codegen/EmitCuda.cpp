@@ -53,6 +53,7 @@ private:
   std::string contractText(const Ensures &e) const {
     const std::string text = ensuresText(program, e);
     if (e.kind != Ensures::Kind::Reduction) return text;
+    if (program.order == "fixed") return text + ", combined alike on every rank and rounded at each step";
     return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
            ", the same bits on every rank";
   }

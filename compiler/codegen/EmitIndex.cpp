@@ -68,7 +68,8 @@ std::string hopText(const Index &peer, int ranks) {
   if (peer.isVariable("me")) return "0";
   if (peer.kind() == Index::Kind::Mod && peer.right().isConstant(ranks))
     if (auto offset = offsetOf(peer.left());
-        offset && (peer.left().isVariable("me") || peer.left().left().isVariable("me")))
+        offset && (peer.left().isVariable("me") ||
+                   (peer.left().kind() == Index::Kind::Add && peer.left().left().isVariable("me"))))
       return std::to_string(((*offset % ranks) + ranks) % ranks);
   return "coll::hopTo<N>(me, " + indexText(peer, ranks) + ")";
 }

@@ -21,6 +21,12 @@ std::uint64_t product(const std::vector<std::string> &extents, int ranks, const 
 
 } // namespace
 
+bool Manifest::keepsZeroSign() const {
+  for (const Mailbox &box : mailboxes)
+    if (box.sync == "sentinel") return false;
+  return true;
+}
+
 std::uint64_t Manifest::parameterBytes() const {
   return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size() + 1);
 }
@@ -114,6 +120,7 @@ std::string Manifest::toJson() const {
     json.attribute("ranks", ranks);
     json.attribute("dtype", ref(keyword(dtype)));
     if (op) json.attribute("op", ref(keyword(*op)));
+    json.attribute("order", order);
     json.attributeArray("arguments", [&] {
       for (const Argument &a : arguments) argument(json, a);
     });

@@ -13,7 +13,10 @@ Names::Names() {
       "operator", "or", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static",
       "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
       "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "compl", "bitand", "bitor", "not_eq", "or_eq",
-      "and_eq", "xor_eq", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "exp"};
+      "and_eq", "xor_eq", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "exp",
+      "alignof", "char16_t", "char32_t", "char8_t", "co_await", "co_return", "co_yield", "concept", "consteval",
+      "constinit", "const_cast", "decltype", "dynamic_cast", "reinterpret_cast", "requires", "static_assert",
+      "static_cast", "thread_local", "wchar_t", "__CUDA_ARCH__"};
   for (const char *name : reserved) taken.insert(name);
 }
 

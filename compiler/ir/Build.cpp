@@ -2,7 +2,7 @@
 
 #include "ir/BuildContract.h"
 
-#include <bit>
+#include <utility>
 
 namespace coll::ir {
 namespace {
@@ -35,6 +35,7 @@ private:
   };
   std::map<const ast::Mailbox *, KnownLength> boxLengths;
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
+  bool unconditional = true; ///< not inside `for` or `if`
   bool ok = true;
 
   // ---- Refusals ----
@@ -125,7 +126,7 @@ private:
   void barrier(const ast::Barrier &s, ast::Span span, Block &out) {
     if (s.kind != ast::BarrierKind::Plain)
       return refuse(span, s.kind == ast::BarrierKind::Entry ? "`entry barrier`" : "`exit barrier`");
-    if (!loops.empty()) return refuse(span, "a `barrier` inside a loop");
+    if (&out != &program.body) return refuse(span, "a `barrier` inside a loop or an `if`");
     out.push_back(Barrier{program.barriers++, span.begin});
   }
 
@@ -142,9 +143,14 @@ private:
     if (!ok) return;
     if (loop.first.kind() != Index::Kind::Constant || loop.last.kind() != Index::Kind::Constant)
       return refuse(span, "a `for` whose bounds are not known when the kernel is compiled");
+    constexpr std::int64_t kMostIterations = 1024; // they are written out when they are checked and compiled
+    if (loop.first.value() < -kMostIterations || loop.last.value() > kMostIterations)
+      return refuse(span, "a `for` beyond " + std::to_string(kMostIterations));
+    const bool before = std::exchange(unconditional, false);
     loops.emplace_back(loop.variable, &out);
     for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
     loops.pop_back();
+    unconditional = before;
     if (ok && loop.first.value() <= loop.last.value()) out.push_back(std::move(loop));
   }
 
@@ -152,8 +158,10 @@ private:
     auto condition = integer(*s.condition, program.ranks);
     if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
     If branch{*condition, {}, span.begin}, other{Index::negate(*condition), {}, span.begin};
+    const bool before = std::exchange(unconditional, false);
     for (const ast::Stmt &stmt : s.then) statement(stmt, branch.body);
     for (const ast::Stmt &stmt : s.otherwise) statement(stmt, other.body);
+    unconditional = before;
     if (!ok) return;
     if (!branch.body.empty()) out.push_back(std::move(branch));
     if (!other.body.empty()) out.push_back(std::move(other));
@@ -251,8 +259,10 @@ private:
 
   ValueId load(const Slice &from, const ast::Expr &expr, Block &out) {
     Block *block = &out;
-    for (std::size_t depth = loops.size(); depth-- > 0 && !from.index.uses(loops[depth].first);)
-      block = loops[depth].second;
+    // Only what no statement writes, and only out of loops that are sure to run.
+    if (program.buffers[from.buffer].direction == Direction::In && unconditional)
+      for (std::size_t depth = loops.size(); depth-- > 0 && !from.index.uses(loops[depth].first);)
+        block = loops[depth].second;
     const ValueId v = program.addValue(program.buffers[from.buffer].name, from.length);
     block->push_back(Load{v, from, expr.span.begin});
     return v;

@@ -43,7 +43,38 @@ unsigned packetBytes(const Program &program) {
   return program.mailboxes.empty() ? 16 : payloadBytes(program.mailboxes.front().sync);
 }
 
+namespace {
+
+constexpr std::uint64_t kMostRegionBytes = std::uint64_t(1) << 40; ///< a terabyte: more is a slip of the pen
+constexpr std::uint64_t kMostPackets = std::uint64_t(1) << 31;     ///< kernels count packets in 32 bits
+
+bool refuseSize(const Program &program, Context &context, const std::string &what) {
+  const auto at = std::uint32_t(program.mailboxes.front().where);
+  context.diagnostics.error(DiagnosticKind::Unbounded, {at, at}, what).help("change the bound of `when bytes <=`");
+  return false;
+}
+
+/// Whether the bound of `when` makes mailboxes that can be had: at least an element, and no more than fits.
+bool checkSizes(const Program &program, Context &context) {
+  for (const Mailbox &box : program.mailboxes) {
+    const std::uint64_t elements = capacity(program, box.length);
+    if (elements == 0 || program.maxBytes < sizeOf(program.dtype))
+      return refuseSize(program, context,
+                        "`" + box.name + "` would have no room for a single " + std::string(keyword(program.dtype)) +
+                            ", with " + std::to_string(program.maxBytes) + " bytes at most and N = " +
+                            std::to_string(program.ranks));
+    const std::uint64_t slotBytes = elements <= kMostRegionBytes ? elements * sizeOf(program.dtype) * 2 : kMostRegionBytes;
+    const std::uint64_t share = kMostRegionBytes / (std::uint64_t(box.slots.value()) * std::uint64_t(box.copies) + 1);
+    if (slotBytes > share || slotBytes / 8 > kMostPackets)
+      return refuseSize(program, context, "`" + box.name + "` would take more memory than there is");
+  }
+  return true;
+}
+
+} // namespace
+
 bool assignMemory(Program &program, Context &context) {
+  if (!checkSizes(program, context)) return false;
   for (const Mailbox &box : program.mailboxes)
     if (payloadBytes(box.sync) != packetBytes(program)) {
       const std::uint32_t where = std::uint32_t(box.where);

@@ -39,15 +39,49 @@ private:
 
   void packetStatement(const Stmt &stmt) {
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
+    if (const auto *loop = std::get_if<Reduce>(&stmt.op())) return reduction(stmt, *loop);
+    indices(stmt);
     if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
       for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
+  }
+
+  void reduction(const Stmt &stmt, const Reduce &loop) {
+    const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
+    if (!slot || !slot->isVariable(loop.variable)) refuse(stmt, "a reduction over slots other than those of all ranks");
+  }
+
+  /// Index arithmetic of the text is in `int`, and divides towards zero.
+  void indices(const Stmt &stmt) {
+    if (const auto *send = std::get_if<Send>(&stmt.op())) arithmetic(stmt, send->peer), arithmetic(stmt, send->slot);
+    if (const Index *slot = slotOf(stmt)) arithmetic(stmt, *slot);
+    if (const auto *load = std::get_if<Load>(&stmt.op())) arithmetic(stmt, load->from.index);
+    if (const auto *store = std::get_if<Store>(&stmt.op())) arithmetic(stmt, store->to.index);
+    if (const auto *branch = std::get_if<If>(&stmt.op())) arithmetic(stmt, branch->condition);
+    if (const auto *loop = std::get_if<For>(&stmt.op())) largeVariable |= loop->last.value() > 30;
+  }
+
+  bool largeVariable = false; ///< once a loop variable may be too large to shift an int by
+
+  void arithmetic(const Stmt &stmt, const Index &index) {
+    if (index.kind() == Index::Kind::Constant || index.kind() == Index::Kind::Variable) return;
+    if (index.kind() == Index::Kind::Div || index.kind() == Index::Kind::CeilDiv)
+      refuse(stmt, "a division in an index");
+    if (index.kind() == Index::Kind::Shl && (largeVariable || index.left().kind() != Index::Kind::Constant))
+      refuse(stmt, "this shift in an index");
+    arithmetic(stmt, index.left()), arithmetic(stmt, index.right());
   }
 
   void forRanks(const ForRanks &loop) {
     bool receives = false;
     for (const Stmt &s : loop.body) receives |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op());
+    const Index *piece = nullptr; // one test, at the loop's head, says whether a packet reaches into its vectors
     for (std::size_t at = 0; at < loop.body.size(); ++at) {
       const Stmt &s = loop.body[at];
+      indices(s);
+      if (const Length *length = lengthOf(s); length && length->kind == Length::Kind::Piece) {
+        if (piece && !(*piece == length->index)) refuse(s, "pieces of different numbers in one loop");
+        piece = &length->index;
+      }
       if (std::holds_alternative<Send>(s.op())) {
         if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
       } else if (const Index *slot = slotOf(s)) {
@@ -60,6 +94,13 @@ private:
         refuse(s, "a loop over `ranks` that both loads and receives");
       }
     }
+  }
+
+  const Length *lengthOf(const Stmt &stmt) const {
+    if (const auto *send = std::get_if<Send>(&stmt.op())) return &program.values[send->value].length;
+    if (const auto *store = std::get_if<Store>(&stmt.op())) return &store->to.length;
+    if (ValueId v = resultOf(stmt); v != kNone) return &program.values[v].length;
+    return nullptr;
   }
 
   static const Index *slotOf(const Stmt &stmt) {

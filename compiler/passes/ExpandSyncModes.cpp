@@ -86,15 +86,11 @@ private:
       return true;
     }
     const std::string variable = rankVariable(stmt);
-    if (slot.kind() == Index::Kind::Variable && slot.name() != "me" && slot.name() == variable) {
-      ForRanks all{variable, {}, where};
-      all.body.push_back(Await{box, slot, where});
-      out.push_back(std::move(all));
-    } else if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op())) {
-      return refuse(where, "a `sync flag` mailbox that is read inside `for` or `if`");
-    } else {
-      out.push_back(Await{box, slot, where});
-    }
+    if (variable.empty() || !slot.isVariable(variable))
+      return refuse(where, "a `sync flag` mailbox that is not read slot by slot over all ranks");
+    ForRanks all{variable, {}, where};
+    all.body.push_back(Await{box, slot, where});
+    out.push_back(std::move(all));
     return true;
   }
 
@@ -117,15 +113,13 @@ private:
       several |= signal.has_value();
       signal = Signal{box, send->peer, send->slot, send->where};
     });
-    if (several || std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
-      return refuse(signal->where, "a `sync flag` mailbox that is sent to inside `for` or `if`, or twice in a loop,");
-    if (const std::string variable = rankVariable(stmt); !variable.empty()) {
-      ForRanks all{variable, {}, signal->where};
-      all.body.push_back(*signal);
-      out.push_back(std::move(all));
-    } else {
-      out.push_back(*signal);
-    }
+    // Then a rank's own slot is its own doing, and its flag need not be raised.
+    const std::string variable = rankVariable(stmt);
+    if (several || variable.empty() || !signal->peer.isVariable(variable) || !signal->slot.isVariable("me"))
+      return refuse(signal->where, "a `sync flag` mailbox that is filled otherwise than by one send to slot `me` of every rank");
+    ForRanks all{variable, {}, signal->where};
+    all.body.push_back(*signal);
+    out.push_back(std::move(all));
     return true;
   }
 

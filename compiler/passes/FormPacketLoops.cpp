@@ -42,6 +42,7 @@ std::optional<Length> domainOf(const Program &program, const Stmt &stmt) {
     if (domain) return;
     if (const auto *store = std::get_if<Store>(&s.op())) domain = store->to.length;
     if (const auto *send = std::get_if<Send>(&s.op())) domain = program.values[send->value].length;
+    if (const auto *clear = std::get_if<Clear>(&s.op())) domain = program.mailboxes[clear->box].length;
     if (ValueId v = resultOf(s); !domain && v != kNone) domain = program.values[v].length;
   };
   look(stmt);
@@ -62,6 +63,7 @@ public:
         out.push_back(std::move(stmt));
         continue;
       }
+      if (!ofOneDomain(stmt, *domain)) return false;
       if (!loop || !loop->domain.sameDomain(*domain)) {
         Length full = *domain;
         full.index = Index();
@@ -83,6 +85,22 @@ private:
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
   std::map<ValueId, Load> loads; ///< of earlier loops
+
+  bool ofOneDomain(const Stmt &stmt, const Length &domain) {
+    bool same = true;
+    auto look = [&](const Stmt &s) {
+      if (const auto *store = std::get_if<Store>(&s.op())) same &= store->to.length.sameDomain(domain);
+      if (const auto *send = std::get_if<Send>(&s.op())) same &= program.values[send->value].length.sameDomain(domain);
+      if (ValueId v = resultOf(s); v != kNone) same &= program.values[v].length.sameDomain(domain);
+    };
+    look(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, look);
+    if (same) return true;
+    const auto where = std::uint32_t(whereOf(stmt));
+    context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
+                              "vectors of different shape in one statement cannot be lowered yet");
+    return false;
+  }
 
   static SourceOffset whereOf(const Stmt &stmt) {
     return match(stmt, [](const auto &s) -> SourceOffset { return s.where; });

@@ -65,6 +65,7 @@ private:
   void forward(MailboxId box, Use &use) {
     if (use.sends != 1 || use.peerVariable.empty() || !use.readByRank || !use.readLoop || !use.readInOneLoop) return;
     if (!use.send->peer.isVariable(use.peerVariable) || !use.send->slot.isVariable("me")) return;
+    if (program.values[use.send->value].variable) return; // it may hold something else by the time it is read
     Length length = program.values[use.send->value].length;
     length.index = length.index.substitute(use.peerVariable, Index::variable("me"));
     if (use.readLoop == use.sendLoop) {

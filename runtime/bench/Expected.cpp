@@ -75,7 +75,7 @@ void Expected::compute(const Reference &reference) {
 }
 
 bool Expected::same(DType type, std::uint64_t is, std::uint64_t should, bool rounded) const {
-  if (sameElement(type, is, should)) return true;
+  if (sameElement(type, is, should, manifest.keepsZeroSign())) return true;
   if (!rounded || !isFloat(type)) return false;
   const double a = valueOf(type, is), b = valueOf(type, should);
   if (!std::isfinite(b)) return !std::isfinite(a);

@@ -131,6 +131,7 @@ std::string Reference::describe() const {
   for (const Manifest::Promise &promise : manifest.promises) reduces |= promise.reduces;
   if (text.empty()) return "a contract that promises no values";
   if (!reduces) return text;
+  if (manifest.order != "ascending") return text + ", on values that no order rounds";
   return text + ", in ascending order" +
          (isFloat(manifest.dtype) && sizeOf(manifest.dtype) < 4 ? ", accumulated in f32" : "");
 }

@@ -85,8 +85,10 @@ void writeElement(DType type, std::byte *to, std::uint64_t bits) {
   std::memcpy(to, &bits, sizeOf(type));
 }
 
-bool sameElement(DType type, std::uint64_t a, std::uint64_t b) {
-  return a == b || (isNan(type, a) && isNan(type, b));
+bool sameElement(DType type, std::uint64_t a, std::uint64_t b, bool zeroSign) {
+  if (a == b || (isNan(type, a) && isNan(type, b))) return true;
+  const std::uint64_t sign = std::uint64_t(1) << (8 * sizeOf(type) - 1);
+  return !zeroSign && isFloat(type) && (a | b) == sign && (a & b) == 0;
 }
 
 std::string elementText(DType type, std::uint64_t bits) {
@@ -102,6 +104,16 @@ std::string elementText(DType type, std::uint64_t bits) {
     std::snprintf(text, sizeof text, "%lld", (long long)(std::int64_t(bits << unused) >> unused));
   }
   return text;
+}
+
+std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, std::uint64_t key) {
+  const std::uint64_t random = mix(key, 0);
+  const int value = op == ReduceOp::Prod ? (random & 1 ? 1 : -1) : int(random & 3) - 1;
+  if (!isFloat(type)) {
+    const std::uint64_t mask = sizeOf(type) == 8 ? ~0ull : (1ull << 8 * sizeOf(type)) - 1;
+    return std::uint64_t(std::int64_t(value)) & mask;
+  }
+  return type == DType::F64 ? std::bit_cast<std::uint64_t>(double(value)) : narrow(type, float(value));
 }
 
 std::uint64_t testElement(DType type, std::uint64_t key) {

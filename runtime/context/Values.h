@@ -4,6 +4,7 @@
 #include "coll/Types.h"
 
 #include <cstddef>
+#include <optional>
 
 namespace coll {
 
@@ -15,14 +16,16 @@ std::uint64_t narrow(DType type, float value);
 std::uint64_t readElement(DType type, const std::byte *from);
 void writeElement(DType type, std::byte *to, std::uint64_t bits);
 
-/// Equal bits, or both NaN.
-bool sameElement(DType type, std::uint64_t a, std::uint64_t b);
+/// Equal bits, or both NaN; unless `zeroSign`, also zeros of different sign.
+bool sameElement(DType type, std::uint64_t a, std::uint64_t b, bool zeroSign);
 /// "1.5", "nan", "-7"
 std::string elementText(DType type, std::uint64_t bits);
 
 /// A test value, a function of the key: mostly small integers, whose sums are exact, else ordinary values whose sums
 /// depend on the order, and now and then an edge of the type (-0, subnormal, largest, infinity, NaN).
 std::uint64_t testElement(DType type, std::uint64_t key);
+/// A test value of which sums or products of up to 100 are exact in every type, so that no order of them matters.
+std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, std::uint64_t key);
 
 /// Mixes numbers into a key.
 inline std::uint64_t mix(std::uint64_t key, std::uint64_t value) {

@@ -72,7 +72,7 @@ private:
     for (std::uint64_t i = 0; i < elements; ++i) {
       const std::uint64_t is = readElement(declared.dtype, actual + i * size);
       const std::uint64_t should = readElement(declared.dtype, expected.data() + i * size);
-      if (sameElement(declared.dtype, is, should)) continue;
+      if (sameElement(declared.dtype, is, should, manifest.keepsZeroSign())) continue;
       if (report.wrong++ == 0)
         report.firstWrong = "launch " + std::to_string(launch.number) + ", `" + declared.name + "`[" +
                             std::to_string(i) + "] of " + std::to_string(elements) + ": is " +

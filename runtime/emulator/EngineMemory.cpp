@@ -49,6 +49,13 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   }
 }
 
+/// Whether the newest version of some words is a CTA's own: its threads never see an older one.
+static bool writtenBy(const Line &line, const Cta &cta, unsigned firstWord, unsigned lastWord, std::uint32_t newest) {
+  for (unsigned w = firstWord; w <= lastWord; ++w)
+    if (line.time[w] == newest && line.writer[w] == std::uint16_t(cta.number)) return true;
+  return false;
+}
+
 void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, Order order,
                       bool mayBeStale) {
   const unsigned offset = address % 16;
@@ -62,7 +69,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
   const double staleRate = !mayBeStale ? 0 : order == Order::Weak ? policy.staleWeak : policy.staleRelaxed;
   if (staleRate > 0) {
     const std::uint64_t location = memory.location(address);
-    if (newest > thread.floor && newest > thread.recent.newest(location) && line.writer != thread.cta->number &&
+    if (newest > thread.floor && newest > thread.recent.newest(location) && !writtenBy(line, *thread.cta, firstWord, lastWord, newest) &&
         random.chance(staleRate)) {
       // As of just before the newest version: only the words that it changed differ.
       seenAt = version = newest - 1;
@@ -210,6 +217,7 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
   for (unsigned w = firstWord; w <= lastWord; ++w) {
     std::memcpy(line.before + w * 4, line.value + w * 4, 4);
     line.time[w] = now;
+    line.writer[w] = std::uint16_t(writer);
   }
   if (add) {
     std::uint32_t sum, addend;
@@ -219,7 +227,6 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
   } else {
     std::memcpy(line.value + offset, value, bytes);
   }
-  line.writer = writer;
   std::uint32_t waiter = line.waiters;
   line.waiters = 0;
   while (waiter) {

@@ -38,7 +38,7 @@ struct Pending {
 struct alignas(64) Line {
   std::uint8_t value[16], before[16];
   std::uint32_t time[4];
-  std::uint32_t writer;           ///< number of the CTA whose store took effect last; 0: the host
+  std::uint16_t writer[4];        ///< per word, number of the CTA whose store took effect last; 0: the host
   std::uint32_t pending, waiters; ///< heads of lists, as numbers of Pending (in the order of issue) and Thread; 0: none
 
   std::uint32_t newest() const {

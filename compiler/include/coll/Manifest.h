@@ -64,6 +64,7 @@ struct Manifest {
   int ranks = 0;
   DType dtype = DType::F32;
   std::optional<ReduceOp> op; ///< empty where the collective has no operator
+  std::string order = "ascending"; ///< of operations: `ascending`, or `fixed`: alike on all ranks, rounded at each step
 
   std::vector<Argument> arguments;
   std::vector<std::string> extents; ///< the free extents, in the order of the kernel's parameters
@@ -102,6 +103,9 @@ struct Manifest {
   std::uint64_t packets(const Extents &values) const;
   /// Whether all packets are whole, as far as counts go.
   bool wholePackets(const Extents &values) const;
+
+  /// Whether the sign of a zero in an output is promised: not where payload goes through a `sentinel` mailbox.
+  bool keepsZeroSign() const;
 
   std::string toJson() const;
 };

@@ -53,7 +53,7 @@ struct Prod {
 };
 struct Min {
   __device__ static float apply(float a, float b) {
-    if (a != a) return a;
+    if (a != a || b != b) return ptx::bitsToFloat(0x7fffffff); // one NaN, whichever side it comes from
     if (a == b) return ptx::bitsToFloat(ptx::floatToBits(a) | ptx::floatToBits(b));
     return a < b ? a : b;
   }
@@ -61,7 +61,7 @@ struct Min {
 };
 struct Max {
   __device__ static float apply(float a, float b) {
-    if (a != a) return a;
+    if (a != a || b != b) return ptx::bitsToFloat(0x7fffffff);
     if (a == b) return ptx::bitsToFloat(ptx::floatToBits(a) & ptx::floatToBits(b));
     return a > b ? a : b;
   }
