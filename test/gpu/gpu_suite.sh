@@ -63,6 +63,7 @@ for collective in $collectives; do
     done
     once "$collective n=$n f32 in place" "$collective" -n "$n" --dtype f32 --inplace
     once "$collective n=$n bf16 in place, offset 3, graph" "$collective" -n "$n" --dtype bf16 --inplace --offset 3 --graph
+    "$coll" list "$collective" 2>/dev/null | grep -q ' sum' || continue # no operator
     for op in max prod; do once "$collective n=$n f32 $op" "$collective" -n "$n" --dtype f32 --op $op; done
   done
   # With a GPU for each rank the fabric is nccl; the other one must do as well.
