@@ -10,7 +10,6 @@ int main(int argc, char **argv) {
   coll::Diagnostics diagnostics;
   const auto program = coll::Program::parse(*text, "direct.coll", diagnostics);
   if (!program) return fail(diagnostics.render());
-
   auto context = coll::Context::create(); // a rank for each GPU; two emulated ranks where there is none
   if (!context) return fail(context.error().text);
   const int ranks = context->ranks();
@@ -31,7 +30,6 @@ int main(int argc, char **argv) {
   for (int rank = 0; rank < ranks; ++rank)
     if (auto done = allreduce->launch(rank, {x[rank], y[rank]}, {count}); !done) return fail(done.error().text);
   if (auto done = context->synchronize(); !done) return fail(done.error().text);
-
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<float> sum(count);
     if (auto done = context->download(rank, sum.data(), y[rank], bytes); !done) return fail(done.error().text);
