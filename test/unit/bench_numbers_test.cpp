@@ -207,6 +207,16 @@ TEST(Expected, FindsWhatIsWrong) {
   }
 }
 
+TEST(Expected, IsNotBoundByTheCapacityOfOneMember) {
+  Manifest small = promisedAllReduce();
+  small.capacity = 8;
+  RunRequest request;
+  request.extents = {{"M", 33}};
+  auto expected = Expected::create(small, request, 1);
+  ASSERT_TRUE(expected) << expected.error().text;
+  EXPECT_EQ((*expected)->compare(0, resultOf(**expected, 0, true), false).wrong, 0u);
+}
+
 TEST(Expected, FindsWhatWasWrittenElsewhere) {
   RunRequest request;
   request.extents = {{"M", 33}};
