@@ -30,10 +30,7 @@ double valueOf(DType type, std::uint64_t bits) {
 
 Result<std::unique_ptr<Expected>> Expected::create(const Manifest &manifest, const RunRequest &request,
                                                    unsigned operations) {
-  // The contract that all rivals share, of which this is one member's manifest: others may hold more.
-  Manifest contract = manifest;
-  contract.capacity = 0;
-  std::unique_ptr<Expected> expected(new Expected(contract, request));
+  std::unique_ptr<Expected> expected(new Expected(manifest, request));
   const Reference reference(expected->manifest);
   auto layout = RunLayout::create(expected->manifest, expected->request, 0);
   if (!layout) return layout.error();

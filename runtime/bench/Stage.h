@@ -9,8 +9,13 @@ namespace coll::bench {
 
 class Stage {
 public:
+  /// What a member's manifest says of the contract alone, without the member's bound on sizes.
+  static Manifest contractOf(Manifest member) {
+    member.capacity = 0;
+    return member;
+  }
   Stage(const Request &request, Report &report)
-      : request(request), report(report), manifest(request.kernels.front().manifest),
+      : request(request), report(report), manifest(contractOf(request.kernels.front().manifest)),
         settings(request.graph && request.nccl) {}
 
   Result<void> prepare();
@@ -30,7 +35,7 @@ public:
 
   const Request &request;
   Report &report;
-  const Manifest &manifest; ///< of any member: they have one contract
+  const Manifest manifest; ///< contractOf any member: they have one
   NcclSettings settings;    ///< before anything uses NCCL
   // Each uses those before it.
   std::unique_ptr<Gpus> gpus; ///< rank r is on GPU r
