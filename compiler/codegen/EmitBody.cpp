@@ -48,9 +48,12 @@ private:
   bool usesMe() const {
     bool uses = false;
     walk(program.body, [&](const Stmt &s) {
-      if (const auto *send = std::get_if<Send>(&s.op())) uses = true, (void)send;
+      uses |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Signal>(s.op());
       if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me");
       if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me");
+      if (const auto *poll = std::get_if<Poll>(&s.op())) uses |= poll->slot.uses("me");
+      if (const auto *read = std::get_if<Read>(&s.op())) uses |= read->slot.uses("me");
+      if (const auto *branch = std::get_if<If>(&s.op())) uses |= branch->condition.uses("me");
     });
     return uses;
   }
