@@ -11,7 +11,7 @@ struct Emitted {
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the source)
 };
 
-/// The whole text of a kernel with its entry points. The program has been through all passes.
+/// The whole text of a kernel with its entry point. The program has been through all passes.
 Emitted emitCuda(const ir::Program &program);
 
 /// What the host must know to launch it; all but the source map, which emitCuda gives.
