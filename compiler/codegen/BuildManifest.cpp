@@ -13,9 +13,10 @@ namespace {
 /// The vector that decides how many packets there are: where a program goes over both, the whole one, not its pieces.
 const Length *largestDomain(const Program &program) {
   const Length *domain = nullptr;
-  for (const Stmt &stmt : program.body)
+  walk(program.body, [&](const Stmt &stmt) {
     if (const auto *loop = std::get_if<PacketLoop>(&stmt.op()))
       if (!domain || domain->kind == Length::Kind::Piece) domain = &loop->domain;
+  });
   return domain;
 }
 

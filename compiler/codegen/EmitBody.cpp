@@ -2,6 +2,8 @@
 
 #include "codegen/EmitIndex.h"
 
+#include <utility>
+
 namespace coll::codegen {
 
 using namespace ir;
@@ -23,6 +25,7 @@ public:
       const std::string &variable = ranks ? ranks->variable : ordered->variable;
       if (!variables.count(variable)) variables[variable] = names.names.unique(variable);
     });
+    for (const Stmt &stmt : program.body) countUses(stmt, uses);
     out.line("template <class Shape>");
     out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
     if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
@@ -39,8 +42,14 @@ private:
   CodeWriter &out;
   std::map<ValueId, std::string> valueNames;
   std::map<std::string, std::string> variables; ///< the author's loop variables, renamed where C++ needs it
+  std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
+  IndexScope scope{program.ranks, {}};
+  std::map<ValueId, int> uses;                  ///< how often each value is taken
+  static constexpr int kUnrolled = 8;           ///< iterations of an ordered loop that are written out side by side
   unsigned lastLine = 0;                        ///< the source line announced last
+  bool opened = false;                          ///< whether a loop's head may be the last line
   bool written = false;                         ///< whether the body has a line yet
+  bool begun = false;                           ///< whether all threads have read the epoch
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
 
   // ---- What the whole body needs ----
@@ -82,10 +91,7 @@ private:
         stmt, [&](const KernelBoundary &) {}, // Launch's constructor and finish()
         [&](const PacketLoop &s) { packetLoop(s); },
         [&](const Barrier &s) {
-          if (written) out.blank();
-          written = true;
-          lastLine = 0;
-          announce(s.where);
+          apart(s.where);
           out.line("launch.barrier(" + Twine(s.number) + ");");
         },
         [&](const Fence &s) {
@@ -95,7 +101,27 @@ private:
         [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hop(s.peer) + ", " + text(s.slot) + ");"); },
         [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1);"); },
         [&](const ForRanks &s) { flagsOfAll(s); },
+        [&](const For &s) {
+          apart(s.where, begun);
+          out.directive("#pragma unroll 1");
+          openFor(s);
+          closeOuter(s.body);
+          scope.loops.erase(variables.at(s.variable));
+        },
+        [&](const If &s) {
+          apart(s.where, begun);
+          out.open("if (" + Twine(condition(s.condition)) + ") {");
+          closeOuter(s.body);
+        },
         [](const auto &) { std::abort(); }); // formPacketLoops leaves nothing else outside
+  }
+
+  void closeOuter(const Block &body) {
+    written = false; // no blank line after the head
+    const bool before = begun;
+    for (const Stmt &stmt : body) outer(stmt);
+    out.close("}");
+    written = true, begun = before; // the body may not have run
   }
 
   /// A signal to, or an await of, every rank: the device headers do them together.
@@ -107,21 +133,26 @@ private:
   }
 
   void flagLine(SourceOffset where, const std::string &line) {
-    if (written) out.blank();
-    written = true;
-    lastLine = 0;
-    announce(where);
+    apart(where);
     out.line(line);
+  }
+
+  /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
+  void apart(SourceOffset where, bool reads = true) {
+    begun = reads;
+    if (written) out.blank();
+    written = opened = true;
+    announce(where);
   }
 
   void packetLoop(const PacketLoop &loop) {
     const bool split = loop.domain.kind == Length::Kind::Piece;
     if (written) out.blank();
     written = true;
-    needsEpoch = exchanges(loop);
+    needsEpoch = !begun && exchanges(loop);
     out.open("Shape::forEach(Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
              "), [&](coll::u32 i) {");
-    lastLine = 0;
+    opened = true;
     block(loop.body);
     out.close("});");
   }
@@ -144,8 +175,9 @@ private:
   /// The source line as a comment, where it is not the one announced last.
   void announce(SourceOffset where) {
     const unsigned line = lineOf(program, where);
+    const bool first = std::exchange(opened, false);
     if (line == lastLine) return;
-    if (lastLine) out.blank();
+    if (lastLine && !first) out.blank();
     lastLine = line;
     const std::string_view text = program.sources->lineAt(std::uint32_t(where));
     out.from(line);
@@ -158,20 +190,57 @@ private:
 
   /// Statements whose vectors may be too short for packet `i` go under one `if`, as many as follow each other.
   void block(const Block &stmts) {
+    const auto outer = constants;
     for (std::size_t at = 0; at < stmts.size();) {
+      namePiece(stmts[at]);
       const std::string guard = guardOf(stmts[at]);
       std::size_t end = at + 1;
       while (end < stmts.size() && guardOf(stmts[end]) == guard) ++end;
       if (!guard.empty()) {
         announce(whereOf(stmts[at]));
         readEpoch();
-        for (std::size_t s = at; s < end; ++s)
-          if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v)) declare(v);
+        declareOutliving(stmts, at, end);
         out.open("if (" + guard + ") {");
       }
-      for (; at < end; ++at) inner(stmts[at], !guard.empty());
+      for (; at < end; ++at) inner(stmts[at]);
       if (!guard.empty()) out.close("}");
     }
+    constants = outer;
+  }
+
+  /// The number of a piece that has to be worked out gets a name before the first test of its length.
+  void namePiece(const Stmt &stmt) {
+    const Length *length = std::holds_alternative<ForRanks>(stmt.op()) ? nullptr : lengthOf(stmt);
+    if (!length || length->kind != Length::Kind::Piece) return;
+    const std::string number = text(length->index);
+    if (number.find('(') == std::string::npos) return;
+    announce(whereOf(stmt));
+    out.line("const coll::u32 " + Twine(constants[number] = names.names.unique("piece")) + " = " + number + ";");
+  }
+
+  template <class Visit>
+  static void each(const Stmt &stmt, Visit visit) {
+    visit(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, visit);
+  }
+
+  static void countUses(const Stmt &stmt, std::map<ValueId, int> &counts) {
+    usesOf(stmt, [&](ValueId v) { ++counts[v]; });
+  }
+
+  /// Declares what is made under an `if` and used after it.
+  void declareOutliving(const Block &stmts, std::size_t begin, std::size_t end) {
+    std::map<ValueId, int> inside;
+    for (std::size_t s = begin; s < end; ++s) {
+      countUses(stmts[s], inside);
+      each(stmts[s], [&](const Stmt &stmt) { // what a rank keeps for itself goes by the name of what it sent
+        if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->own != kNone && isKept(send->own))
+          --inside[send->value];
+      });
+    }
+    for (std::size_t s = begin; s < end; ++s)
+      if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
+        if (program.values[v].variable || uses[v] > inside[v]) declare(v);
   }
 
   static SourceOffset whereOf(const Stmt &stmt) {
@@ -202,16 +271,16 @@ private:
     return "coll::reaches<Shape, Packet>(i, pieces.size(" + text(length.index) + "))";
   }
 
-  void inner(const Stmt &stmt, bool declared) {
+  void inner(const Stmt &stmt) {
     announce(whereOf(stmt));
     if (!std::holds_alternative<Load>(stmt.op()) && !loadsFirst(stmt)) readEpoch();
     match(
-        stmt, [&](const Load &s) { load(s, declared); },
+        stmt, [&](const Load &s) { load(s); },
         [&](const Store &s) { out.line("coll::store<Shape>(" + place(s.to) + ", " + nameOf(s.value) + ");"); },
         [&](const Send &s) { out.line(sendText(s, hop(s.peer))); },
-        [&](const Poll &s) { readOne(s.result, s.box, s.slot, declared); },
-        [&](const Read &s) { readOne(s.result, s.box, s.slot, declared); },
-        [&](const Reduce &s) { reduce(s, declared); }, [&](const ForRanks &s) { forRanks(s); },
+        [&](const Poll &s) { readOne(s.result, s.box, s.slot); },
+        [&](const Read &s) { readOne(s.result, s.box, s.slot); },
+        [&](const Reduce &s) { reduce(s); }, [&](const ForRanks &s) { forRanks(s); },
         [&](const Clear &) {}, // what receives clears
         [&](const Assign &s) {
           const bool known = valueNames.count(s.variable);
@@ -224,28 +293,28 @@ private:
           out.close("}");
         },
         [&](const Combine &s) {
-          out.line(declarator(s.result, declared) + " = coll::combine<" + opName(s.op) + ", T>(" +
+          out.line(declarator(s.result) + " = coll::combine<" + opName(s.op) + ", T>(" +
                    nameOf(s.a) + ", " + nameOf(s.b) + ");");
         },
         [](const auto &) { std::abort(); }); // not inside a packet loop, or not of a mode that is lowered
   }
 
-  void load(const Load &s, bool declared) {
-    out.line(declarator(s.result, declared) + " = coll::load<Shape, Packet>(" + place(s.from) + ");");
+  void load(const Load &s) {
+    out.line(declarator(s.result) + " = coll::load<Shape, Packet>(" + place(s.from) + ");");
   }
 
-  void readOne(ValueId result, MailboxId box, const Index &slot, bool declared) {
-    out.line(declarator(result, declared) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
+  void readOne(ValueId result, MailboxId box, const Index &slot) {
+    out.line(declarator(result) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
              text(slot) + ", i);");
   }
 
-  void reduce(const Reduce &s, bool declared) {
+  void reduce(const Reduce &s) {
     const Stmt &from = s.body.front();
     const auto *poll = std::get_if<Poll>(&from.op());
     const auto *read = std::get_if<Read>(&from.op());
     const MailboxId box = poll ? poll->box : read->box;
     const ValueId own = poll ? poll->own : read->own;
-    out.line(declarator(s.result, declared) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
+    out.line(declarator(s.result) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
              ">(launch, i" + ownText(own) + ");");
   }
 
@@ -253,11 +322,22 @@ private:
   std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
 
   void forLoop(const For &s) {
+    out.directive(s.last.value() - s.first.value() < kUnrolled ? "#pragma unroll" : "#pragma unroll 1");
+    openFor(s);
+    block(s.body);
+    closeFor(s);
+  }
+
+  void openFor(const For &s) {
     const std::string variable = variables.at(s.variable);
-    out.directive("#pragma unroll");
+    scope.loops[variable] = {s.first.value(), s.last.value()};
     out.open("for (int " + Twine(variable) + " = " + Twine(s.first.value()) + "; " + variable + " <= " +
              Twine(s.last.value()) + "; ++" + variable + ") {");
-    block(s.body);
+    opened = true;
+  }
+
+  void closeFor(const For &s) {
+    scope.loops.erase(variables.at(s.variable));
     out.close("}");
   }
 
@@ -356,7 +436,7 @@ private:
 
   void rankStatement(const Stmt &stmt, const ForRanks &loop) {
     const auto *send = std::get_if<Send>(&stmt.op());
-    if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt, false);
+    if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt);
     announce(send->where);
     if (send->own == kNone || !isKept(send->own) || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
     out.line("if (hop == 0) " + Twine(nameOf(send->own)) + " = " + nameOf(send->value) + ";");
@@ -379,7 +459,7 @@ private:
              (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
     out.open("[&](" + Twine(argument) + ", const Packet &" + part + ") {");
     for (std::size_t s = 1; s < loop.body.size(); ++s)
-      if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s], false);
+      if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s]);
     out.close("});");
     out.indent(-4);
   }
@@ -391,9 +471,13 @@ private:
       if (author != name) index = index.substitute(author, Index::variable(name));
     return index;
   }
-  std::string text(const Index &index) const { return indexText(renamed(index), program.ranks); }
-  std::string hop(const Index &peer) const { return hopText(renamed(peer), program.ranks); }
-  std::string condition(const Index &index) const { return conditionText(renamed(index), program.ranks); }
+  std::string text(const Index &index) const {
+    const std::string number = indexText(renamed(index), scope);
+    auto named = constants.find(number);
+    return named == constants.end() ? number : named->second;
+  }
+  std::string hop(const Index &peer) const { return hopText(renamed(peer), scope); }
+  std::string condition(const Index &index) const { return conditionText(renamed(index), scope); }
 
   std::string sendText(const Send &s, const std::string &hop) {
     return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", i, " +
@@ -420,7 +504,8 @@ private:
   std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
   std::string nameOf(ValueId v) const { return valueNames.at(v); }
   void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + " = {};"); }
-  std::string declarator(ValueId v, bool declared) { return declared ? nameOf(v) : "const Packet " + declareName(v); }
+  /// The left side of the definition of a value, which declares it unless it has been.
+  std::string declarator(ValueId v) { return valueNames.count(v) ? nameOf(v) : "const Packet " + declareName(v); }
 };
 
 } // namespace

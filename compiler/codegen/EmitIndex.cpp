@@ -1,83 +1,229 @@
 #include "codegen/EmitIndex.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
 namespace coll::codegen {
 
 using ir::Index;
+using Kind = Index::Kind;
 
 namespace {
 
-/// The constant that is added to a variable, if `index` is such a sum.
-std::optional<std::int64_t> offsetOf(const Index &index) {
-  if (index.kind() == Index::Kind::Variable) return 0;
-  if (index.kind() != Index::Kind::Add || index.left().kind() != Index::Kind::Variable ||
-      index.right().kind() != Index::Kind::Constant)
-    return std::nullopt;
-  return index.right().value();
-}
+struct Range {
+  std::int64_t low, high;
+};
 
-std::string plain(const Index &index, int ranks) {
-  auto infix = [&](const char *sign) {
-    return "(" + plain(index.left(), ranks) + sign + plain(index.right(), ranks) + ")";
+/// A constant and multiples of variables, in order of appearance.
+struct Sum {
+  std::int64_t constant = 0;
+  std::vector<std::pair<std::string, std::int64_t>> terms;
+
+  void add(const Sum &other, std::int64_t factor) {
+    constant += factor * other.constant;
+    for (const auto &[name, times] : other.terms) {
+      auto known = llvm::find_if(terms, [&, n = name](const auto &t) { return t.first == n; });
+      if (known == terms.end()) terms.emplace_back(name, factor * times);
+      else if ((known->second += factor * times) == 0) terms.erase(known);
+    }
+  }
+};
+
+class IndexWriter {
+public:
+  explicit IndexWriter(const IndexScope &s) : scope(s) {}
+
+  std::string index(const Index &i) const {
+    if (i.kind() == Kind::Constant) return std::to_string(i.value());
+    if (i.kind() == Kind::Variable) return i.name();
+    if (moduloRanks(i))
+      if (auto shift = rotation(i.left(), scope.ranks)) return rotated(*shift);
+    if (auto sum = sumOf(i, false); sum && !sum->terms.empty()) return text(*sum);
+    if (auto plain = natural(i)) return unwrapped(*plain);
+    return "coll::u32(" + signedText(i) + ")";
+  }
+
+  std::string hop(const Index &peer) const {
+    if (peer.isVariable("me")) return "0";
+    if (moduloRanks(peer))
+      if (auto shift = rotation(peer.left(), scope.ranks - 1); shift && shift->base == "me") return text(shift->by);
+    return "coll::hopTo<N>(me, " + index(peer) + ")";
+  }
+
+  /// With all arithmetic in `int`, so that differences and comparisons are what they are in the source.
+  std::string signedText(const Index &i) const {
+    auto infix = [&](const char *sign) { return "(" + signedText(i.left()) + sign + signedText(i.right()) + ")"; };
+    switch (i.kind()) {
+    case Kind::Constant: return std::to_string(i.value());
+    case Kind::Variable: return scope.loops.count(i.name()) ? i.name() : "int(" + i.name() + ")";
+    case Kind::Mod: {
+      const std::string n = signedText(i.right());
+      return "((" + signedText(i.left()) + " % " + n + " + " + n + ") % " + n + ")";
+    }
+    case Kind::CeilDiv:
+      return "((" + signedText(i.left()) + " + " + signedText(i.right()) + " - 1) / " + signedText(i.right()) + ")";
+    case Kind::Min:
+    case Kind::Max: {
+      const std::string a = signedText(i.left()), b = signedText(i.right());
+      return "(" + a + (i.kind() == Kind::Min ? " < " : " > ") + b + " ? " + a + " : " + b + ")";
+    }
+    default: return infix(sign(i.kind()));
+    }
+  }
+
+  static std::string unwrapped(const std::string &text) {
+    return text.size() > 1 && text.front() == '(' && text.back() == ')' ? text.substr(1, text.size() - 2) : text;
+  }
+
+private:
+  const IndexScope &scope;
+
+  static const char *sign(Kind kind) {
+    switch (kind) {
+    case Kind::Add: return " + ";
+    case Kind::Sub: return " - ";
+    case Kind::Mul: return " * ";
+    case Kind::Div: return " / ";
+    case Kind::Xor: return " ^ ";
+    case Kind::Shl: return " << ";
+    case Kind::Eq: return " == ";
+    case Kind::Ne: return " != ";
+    case Kind::Lt: return " < ";
+    case Kind::Le: return " <= ";
+    case Kind::And: return " && ";
+    case Kind::Or: return " || ";
+    default: return "";
+    }
+  }
+
+  bool moduloRanks(const Index &i) const { return i.kind() == Kind::Mod && i.right().isConstant(scope.ranks); }
+
+  // ---- Ranges ----
+
+  std::optional<Range> rangeOf(const Index &i) const {
+    if (i.kind() == Kind::Constant) return Range{i.value(), i.value()};
+    if (i.kind() == Kind::Variable) {
+      auto loop = scope.loops.find(i.name());
+      return loop == scope.loops.end() ? Range{0, scope.ranks - 1} : Range{loop->second.first, loop->second.second};
+    }
+    const auto a = rangeOf(i.left()), b = rangeOf(i.right());
+    if (!a || !b) return std::nullopt;
+    const bool natural = a->low >= 0 && b->low >= 0;
+    switch (i.kind()) {
+    case Kind::Add: return Range{a->low + b->low, a->high + b->high};
+    case Kind::Sub: return Range{a->low - b->high, a->high - b->low};
+    case Kind::Mul: return natural ? std::optional(Range{a->low * b->low, a->high * b->high}) : std::nullopt;
+    case Kind::Mod: return b->low > 0 ? std::optional(Range{0, b->high - 1}) : std::nullopt;
+    case Kind::Shl:
+      if (!natural || b->high > 30 || a->high >> (31 - b->high) != 0) return std::nullopt;
+      return Range{a->low << b->low, a->high << b->high};
+    case Kind::Xor:
+      if (!natural) return std::nullopt;
+      return Range{0, std::int64_t(llvm::NextPowerOf2(std::uint64_t(std::max(a->high, b->high)))) - 1};
+    default: return std::nullopt;
+    }
+  }
+
+  Range rangeOf(const Sum &sum) const {
+    Range range{sum.constant, sum.constant};
+    for (const auto &[name, times] : sum.terms) {
+      const Range r = *rangeOf(Index::variable(name));
+      range.low += times * (times > 0 ? r.low : r.high);
+      range.high += times * (times > 0 ? r.high : r.low);
+    }
+    return range;
+  }
+
+  // ---- Sums ----
+
+  /// Inside a remainder by N (`wraps`), remainders by N change nothing.
+  std::optional<Sum> sumOf(const Index &i, bool wraps) const {
+    if (i.kind() == Kind::Constant) return Sum{i.value(), {}};
+    if (i.kind() == Kind::Variable) return Sum{0, {{i.name(), 1}}};
+    if (wraps && moduloRanks(i)) return sumOf(i.left(), true);
+    if (i.kind() != Kind::Add && i.kind() != Kind::Sub) return std::nullopt;
+    auto a = sumOf(i.left(), wraps), b = sumOf(i.right(), wraps);
+    if (!a || !b) return std::nullopt;
+    a->add(*b, i.kind() == Kind::Add ? 1 : -1);
+    return a;
+  }
+
+  /// A rank and what is added to it, from 0 up to `most`.
+  struct Rotation {
+    std::string base;
+    Sum by;
   };
-  switch (index.kind()) {
-  case Index::Kind::Constant: return std::to_string(index.value());
-  case Index::Kind::Variable: return "int(" + index.name() + ")";
-  case Index::Kind::Add: return infix(" + ");
-  case Index::Kind::Sub: return infix(" - ");
-  case Index::Kind::Mul: return infix(" * ");
-  case Index::Kind::Div: return infix(" / ");
-  case Index::Kind::Xor: return infix(" ^ ");
-  case Index::Kind::Shl: return infix(" << ");
-  case Index::Kind::Eq: return infix(" == ");
-  case Index::Kind::Ne: return infix(" != ");
-  case Index::Kind::Lt: return infix(" < ");
-  case Index::Kind::Le: return infix(" <= ");
-  case Index::Kind::And: return infix(" && ");
-  case Index::Kind::Or: return infix(" || ");
-  case Index::Kind::Mod: {
-    const std::string n = plain(index.right(), ranks);
-    return "((" + plain(index.left(), ranks) + " % " + n + " + " + n + ") % " + n + ")";
+  std::optional<Rotation> rotation(const Index &i, std::int64_t most) const {
+    auto sum = sumOf(i, true);
+    if (!sum) return std::nullopt;
+    auto isBase = [&](const auto &t) { return t.second == 1 && !scope.loops.count(t.first); };
+    auto base = llvm::find_if(sum->terms, [&](const auto &t) { return t.first == "me" && isBase(t); });
+    if (base == sum->terms.end()) base = llvm::find_if(sum->terms, isBase);
+    if (base == sum->terms.end()) return std::nullopt;
+    Rotation result{base->first, {}};
+    sum->terms.erase(base);
+    result.by = *sum;
+    const std::int64_t n = scope.ranks, low = rangeOf(result.by).low;
+    result.by.constant += ((low % n + n) % n) - low;
+    if (rangeOf(result.by).high > most) return std::nullopt;
+    return result;
   }
-  case Index::Kind::CeilDiv:
-    return "((" + plain(index.left(), ranks) + " + " + plain(index.right(), ranks) + " - 1) / " +
-           plain(index.right(), ranks) + ")";
-  case Index::Kind::Min:
-  case Index::Kind::Max: {
-    const std::string a = plain(index.left(), ranks), b = plain(index.right(), ranks);
-    return "(" + a + (index.kind() == Index::Kind::Min ? " < " : " > ") + b + " ? " + a + " : " + b + ")";
+
+  std::string rotated(const Rotation &r) const {
+    if (r.by.terms.empty() && r.by.constant == 0) return r.base;
+    return "coll::rankAt<N>(" + r.base + ", " + text(r.by) + ")";
   }
+
+  /// Unsigned or not, a sum is right as long as what it comes to is not negative.
+  std::string text(const Sum &sum) const {
+    std::string out;
+    auto append = [&](bool negative, const std::string &what) {
+      if (out.empty()) out = (negative ? "-" : "") + what;
+      else out += (negative ? " - " : " + ") + what;
+    };
+    auto term = [](const std::string &name, std::int64_t times) {
+      return times == 1 || times == -1 ? name : std::to_string(std::abs(times)) + " * " + name;
+    };
+    for (const auto &[name, times] : sum.terms)
+      if (times > 0) append(false, term(name, times));
+    std::int64_t rest = sum.constant;
+    const bool falling = llvm::any_of(sum.terms, [](const auto &t) { return t.second < 0; });
+    if (falling && std::abs(rest - scope.ranks) <= 2) append(false, "N"), rest -= scope.ranks;
+    if (rest != 0 || (out.empty() && sum.terms.empty())) append(rest < 0, std::to_string(std::abs(rest)));
+    for (const auto &[name, times] : sum.terms)
+      if (times < 0) append(true, term(name, times));
+    return out;
   }
-  return {};
-}
+
+  // ---- Expressions that never go below zero ----
+
+  std::optional<std::string> natural(const Index &i) const {
+    const auto range = rangeOf(i);
+    if (!range || range->low < 0) return std::nullopt;
+    if (i.kind() == Kind::Constant) return std::to_string(i.value());
+    if (i.kind() == Kind::Variable) return i.name();
+    if (i.kind() == Kind::Mod) {
+      const auto left = rangeOf(i.left());
+      if (moduloRanks(i) && left && left->low >= 0 && left->high < scope.ranks) return natural(i.left());
+      const auto a = natural(i.left()), b = natural(i.right());
+      if (!a || !b) return std::nullopt;
+      return "(" + *a + " % " + (moduloRanks(i) ? "N" : *b) + ")";
+    }
+    if (i.kind() == Kind::Sub) return std::nullopt;
+    const auto a = natural(i.left()), b = natural(i.right());
+    if (!a || !b) return std::nullopt;
+    return "(" + *a + sign(i.kind()) + *b + ")";
+  }
+};
 
 } // namespace
 
-std::string indexText(const Index &index, int ranks) {
-  if (index.kind() == Index::Kind::Constant) return std::to_string(index.value());
-  if (index.kind() == Index::Kind::Variable) return index.name();
-  if (index.kind() == Index::Kind::Mod && index.right().isConstant(ranks))
-    if (auto offset = offsetOf(index.left())) {
-      const Index base = index.left().kind() == Index::Kind::Variable ? index.left() : index.left().left();
-      const std::int64_t hop = ((*offset % ranks) + ranks) % ranks;
-      return hop ? "coll::rankAt<N>(" + base.name() + ", " + std::to_string(hop) + ")" : base.name();
-    }
-  return "coll::u32(" + plain(index, ranks) + ")";
-}
+std::string indexText(const Index &index, const IndexScope &scope) { return IndexWriter(scope).index(index); }
 
-std::string hopText(const Index &peer, int ranks) {
-  if (peer.isVariable("me")) return "0";
-  if (peer.kind() == Index::Kind::Mod && peer.right().isConstant(ranks))
-    if (auto offset = offsetOf(peer.left());
-        offset && (peer.left().isVariable("me") ||
-                   (peer.left().kind() == Index::Kind::Add && peer.left().left().isVariable("me"))))
-      return std::to_string(((*offset % ranks) + ranks) % ranks);
-  return "coll::hopTo<N>(me, " + indexText(peer, ranks) + ")";
-}
+std::string hopText(const Index &peer, const IndexScope &scope) { return IndexWriter(scope).hop(peer); }
 
-std::string conditionText(const Index &condition, int ranks) {
-  std::string text = plain(condition, ranks);
-  if (text.size() > 1 && text.front() == '(' && text.back() == ')') text = text.substr(1, text.size() - 2);
-  return text;
+std::string conditionText(const Index &condition, const IndexScope &scope) {
+  return IndexWriter::unwrapped(IndexWriter(scope).signedText(condition));
 }
 
 } // namespace coll::codegen

@@ -3,15 +3,23 @@
 
 #include "ir/Index.h"
 
+#include <map>
+
 namespace coll::codegen {
 
-/// An expression of type u32; sums modulo N of a rank and a constant become coll::rankAt.
-std::string indexText(const ir::Index &index, int ranks);
+/// What the variables of an expression stand for: those of ordered loops take these values, all others are ranks.
+struct IndexScope {
+  int ranks = 0;
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> loops; ///< first and last value
+};
 
-/// How many places after `me` a peer lies: a number where it is `me` plus a constant, modulo N, else coll::hopTo.
-std::string hopText(const ir::Index &peer, int ranks);
+/// An expression of a type that converts to u32. A rank plus something, modulo N, becomes coll::rankAt.
+std::string indexText(const ir::Index &index, const IndexScope &scope);
+
+/// How many places after `me` a peer lies: a number or a sum where it is `me` plus that, modulo N, else coll::hopTo.
+std::string hopText(const ir::Index &peer, const IndexScope &scope);
 
 /// A condition, as an `if` takes it.
-std::string conditionText(const ir::Index &condition, int ranks);
+std::string conditionText(const ir::Index &condition, const IndexScope &scope);
 
 } // namespace coll::codegen

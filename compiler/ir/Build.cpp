@@ -1,6 +1,7 @@
 #include "ir/Build.h"
 
 #include "ir/BuildContract.h"
+#include "ir/SlotPieces.h"
 
 #include <utility>
 
@@ -11,7 +12,7 @@ using llvm::StringRef;
 
 class Builder {
 public:
-  Builder(const sema::Member &m, Program &p, DiagnosticEngine &d) : member(m), program(p), diagnostics(d) {}
+  Builder(const sema::Member &m, Program &p, DiagnosticEngine &d) : member(m), program(p), diagnostics(d), slotPieces(p) {}
 
   bool run() {
     const sema::Algorithm &algorithm = *member.algorithm;
@@ -20,6 +21,7 @@ public:
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
     for (const ast::Stmt &stmt : algorithm.decl->body) statement(stmt, program.body);
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
+    if (ok) resolvePieces();
     return ok;
   }
 
@@ -29,11 +31,9 @@ private:
   DiagnosticEngine &diagnostics;
   std::map<const ast::Mailbox *, MailboxId> boxes;
   std::map<const ast::Let *, ValueId> lets;
-  struct KnownLength {
-    Index slot;
-    bool oneSlot;
-  };
-  std::map<const ast::Mailbox *, KnownLength> boxLengths;
+  SlotPieces slotPieces;
+  std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
+  std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
   bool unconditional = true; ///< not inside `for` or `if`
   bool ok = true;
@@ -91,6 +91,7 @@ private:
     box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
     if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
     boxes[&decl] = MailboxId(program.mailboxes.size());
+    sentTo.push_back(false);
     program.mailboxes.push_back(std::move(box));
   }
 
@@ -178,62 +179,24 @@ private:
     op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
     op.value = value(*s.value, out);
     if (!ok) return;
-    if (auto length = receivedLength(op)) slotLength(*s.mailbox, op.box, op, *length, span);
-    else refuse(span, "a send whose length depends on both ends in this way");
+    Mailbox &box = program.mailboxes[op.box];
+    const Length &length = program.values[op.value].length;
+    if (sentTo[op.box] && !box.length.sameDomain(length))
+      return refuse(span, "a mailbox that sends of different length fill");
+    if (!sentTo[op.box]) box.length = length;
+    sentTo[op.box] = true;
     out.push_back(std::move(op));
   }
 
-  /// The length of what a send puts into a slot, as its receiver sees it: over `me` (the receiver) and `slot`.
-  std::optional<Length> receivedLength(const Send &s) {
-    Length length = program.values[s.value].length;
-    if (length.kind != Length::Kind::Piece || !(length.index.uses("me") || loopVariableIn(length.index))) return length;
-    const Index me = Index::variable("me"), slot = Index::variable("slot");
-    if (s.peer.kind() == Index::Kind::Variable && s.peer.name() != "me" && s.slot.isVariable("me")) {
-      length.index = length.index.substitute("me", Index::variable("sender")).substitute(s.peer.name(), me);
-      length.index = length.index.substitute("sender", slot);
-      return length;
+  /// Once all sends are known: which piece each slot holds, so that all of a reduction can be seen to be one piece.
+  void resolvePieces() {
+    if (auto failure = slotPieces.resolve()) {
+      const auto at = std::uint32_t(failure->where);
+      return refuse({at, at}, failure->construct);
     }
-    if (s.peer.kind() == Index::Kind::Mod && s.peer.left().kind() == Index::Kind::Add &&
-        s.peer.left().left().isVariable("me") && s.peer.left().right().kind() == Index::Kind::Constant) {
-      const Index sender = Index::mod(Index::sub(me, s.peer.left().right()), Index::constant(program.ranks));
-      length.index = length.index.substitute("me", sender);
-      if (s.slot.kind() == Index::Kind::Variable) length.index = length.index.substitute(s.slot.name(), slot);
-      if (!loopVariableIn(length.index)) return length;
-    }
-    return std::nullopt;
-  }
-
-  bool loopVariableIn(const Index &i) const {
-    return llvm::any_of(loops, [&](const auto &loop) { return i.uses(loop.first); });
-  }
-
-  /// Several sends may fill a mailbox; for the slots that each fills, what they say of the length must be the same. The
-  /// one whose slot is a variable says it for all.
-  void slotLength(const ast::Mailbox &decl, MailboxId box, const Send &send, const Length &length, ast::Span where) {
-    Mailbox &m = program.mailboxes[box];
-    const bool one = send.slot.kind() == Index::Kind::Constant;
-    auto known = boxLengths.find(&decl);
-    if (known == boxLengths.end()) {
-      boxLengths.emplace(&decl, KnownLength{send.slot, one});
-      m.length = length;
-      return;
-    }
-    const Index &only = one ? send.slot : known->second.slot;
-    if (!sameLength(m.length, length, one || known->second.oneSlot ? std::optional(only.value()) : std::nullopt))
-      return refuse(where, "a mailbox that sends of different length fill");
-    if (!one) m.length = length, known->second = {send.slot, false};
-  }
-
-  /// Whether two lengths are the same on every receiver, for every slot or for one.
-  bool sameLength(const Length &a, const Length &b, std::optional<std::int64_t> slot) const {
-    if (!a.sameDomain(b)) return false;
-    if (a.kind != Length::Kind::Piece) return true;
-    for (std::int64_t me = 0; me < program.ranks; ++me)
-      for (std::int64_t s = slot.value_or(0); s <= slot.value_or(program.ranks - 1); ++s) {
-        const auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> { return name == "me" ? me : s; };
-        if (a.index.evaluate(lookup) != b.index.evaluate(lookup)) return false;
-      }
-    return true;
+    for (const auto &[yield, reduction] : reductions)
+      if (program.values[yield].length.index.uses(reduction.first))
+        return refuse(reduction.second, "a reduction over slots of different length");
   }
 
   // ---- Values ----
@@ -270,7 +233,7 @@ private:
 
   ValueId poll(const ast::Mailbox &decl, Index slot, const ast::Expr &expr, Block &out) {
     const MailboxId box = boxes.at(&decl);
-    if (!boxLengths.count(&decl)) {
+    if (!sentTo[box]) {
       diagnostics
           .error(DiagnosticKind::ReadWithoutArrival, expr.span,
                  "`" + decl.name.text + "` is read here before anything is sent to it")
@@ -278,11 +241,14 @@ private:
       ok = false;
       return 0;
     }
-    Length length = program.mailboxes[box].length;
-    length.index = length.index.substitute("slot", slot);
-    const ValueId v = program.addValue(decl.name.text, length);
+    const ValueId v = program.addValue(decl.name.text, received(box, slot));
     out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
     return v;
+  }
+
+  Length received(MailboxId box, const Index &slot) {
+    const Length &length = program.mailboxes[box].length;
+    return length.kind == Length::Kind::Piece ? slotPieces.standIn(box, slot) : length;
   }
 
   ValueId combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
@@ -292,8 +258,11 @@ private:
     if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg`"), 0;
     if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
       return refuse(expr.span, "an operator that rounds, in `order ascending`"), 0;
+    // A load goes out before a wait begins.
+    const bool loadFirst = slice(*c.args[1]).has_value();
+    if (loadFirst) op.b = value(*c.args[1], out);
     op.a = value(*c.args[0], out);
-    op.b = value(*c.args[1], out);
+    if (!loadFirst) op.b = value(*c.args[1], out);
     if (!ok) return 0;
     if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
       return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
@@ -316,12 +285,11 @@ private:
       refuse(r.body->span, "a reduction over anything but the slots of a mailbox");
       return 0;
     }
-    Length length = program.values[op.yield].length;
-    if (length.index.uses(op.variable)) {
-      refuse(expr.span, "a reduction over slots of different length");
-      return 0;
-    }
-    op.result = program.addValue(program.mailboxes[std::get<Poll>(op.body.front().op()).box].name, length);
+    const Poll &poll = std::get<Poll>(op.body.front().op());
+    // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
+    const Length length = received(poll.box, poll.slot.substitute(op.variable, Index()));
+    if (length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
+    op.result = program.addValue(program.mailboxes[poll.box].name, length);
     const ValueId result = op.result;
     out.push_back(std::move(op));
     return result;

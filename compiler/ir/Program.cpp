@@ -99,4 +99,17 @@ ValueId resultOf(const Stmt &stmt) {
       [](const Assign &s) { return s.variable; }, [](const auto &) { return kNone; });
 }
 
+void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
+  auto look = [&](const Stmt &s) {
+    match(
+        s, [&](const Store &op) { visit(op.value); },
+        [&](const Send &op) { visit(op.value); }, [&](const Poll &op) { visit(op.own); },
+        [&](const Read &op) { visit(op.own); }, [&](const Assign &op) { visit(op.value); },
+        [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Reduce &op) { visit(op.yield); },
+        [](const auto &) {});
+  };
+  look(stmt);
+  if (const Block *body = bodyOf(stmt)) walk(*body, look);
+}
+
 } // namespace coll::ir

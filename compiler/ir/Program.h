@@ -108,6 +108,9 @@ Block *bodyOf(Stmt &stmt);
 /// The value a statement defines (for a Send, its `own`), or kNone.
 ValueId resultOf(const Stmt &stmt);
 
+/// Calls `visit` for every value that a statement and its body take; kNone where an `own` is not set.
+void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit);
+
 /// Text of the whole program, one operation a line, in the mnemonics of Ops.def.
 void print(const Program &program, llvm::raw_ostream &os);
 

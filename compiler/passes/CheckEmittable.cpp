@@ -15,13 +15,7 @@ public:
     static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16, DType::I32};
     if (!llvm::is_contained(types, program.dtype))
       refuse(program.body.front(), "element type `" + std::string(keyword(program.dtype)) + "`");
-    std::vector<std::string> extents;
-    for (const Stmt &stmt : program.body)
-      if (const auto *loop = std::get_if<PacketLoop>(&stmt.op())) {
-        if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
-        extents = loop->domain.extents;
-        for (const Stmt &inner : loop->body) packetStatement(inner);
-      }
+    walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
     return ok;
   }
 
@@ -29,6 +23,17 @@ private:
   const Program &program;
   Context &context;
   bool ok = true;
+  std::vector<std::string> extents; ///< of the packet loops so far
+
+  void outer(const Stmt &stmt) {
+    if (const auto *signal = std::get_if<Signal>(&stmt.op())) arithmetic(stmt, signal->peer), arithmetic(stmt, signal->slot);
+    if (const auto *await = std::get_if<Await>(&stmt.op())) arithmetic(stmt, await->slot);
+    const auto *loop = std::get_if<PacketLoop>(&stmt.op());
+    if (!loop) return;
+    if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
+    extents = loop->domain.extents;
+    for (const Stmt &inner : loop->body) packetStatement(inner);
+  }
 
   void refuse(const Stmt &stmt, const std::string &what) {
     if (!ok) return;

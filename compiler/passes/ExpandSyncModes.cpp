@@ -2,6 +2,8 @@
 
 #include "llvm/ADT/SmallSet.h"
 
+#include <utility>
+
 namespace coll::passes {
 
 using namespace ir;
@@ -15,9 +17,43 @@ public:
   Expander(Program &p, Context &c) : program(p), context(c) {}
 
   bool run() {
-    for (Stmt &stmt : program.body) {
+    if (!expand(program.body)) return false;
+    program.barriers = 0;
+    walk(program.body, [&](Stmt &stmt) {
+      if (auto *barrier = std::get_if<Barrier>(&stmt.op())) barrier->number = program.barriers++;
+    });
+    return clearSentinels();
+  }
+
+private:
+  Program &program;
+  Context &context;
+  Block out;          ///< the block that is being rewritten, as far as it has been
+  Block signals;      ///< what is to be announced before the next wait
+  BoxSet unannounced; ///< `barrier` boxes sent to since the last barrier
+  bool inLoop = false;
+
+  /// The mailboxes of the modes whose data does not say itself that it is there.
+  struct Traffic {
+    BoxSet sent, polled;
+  };
+
+  /// Rewrites a block. Sends of `flag` are announced together, before whatever waits next: what follows a send and does
+  /// not wait can then share its packet loop.
+  bool expand(Block &block) {
+    const Block before = std::exchange(out, {});
+    for (Stmt &stmt : block) {
       const Traffic traffic = trafficOf(stmt);
-      if (std::holds_alternative<Barrier>(stmt.op())) unannounced.clear();
+      const bool barrier = std::holds_alternative<Barrier>(stmt.op());
+      if (barrier) unannounced.clear();
+      if (barrier || waits(stmt)) announceAll();
+      if (isContainer(stmt) && !traffic.polled.empty()) {
+        const bool outer = std::exchange(inLoop, true);
+        if (!expand(*bodyOf(stmt))) return false;
+        inLoop = outer;
+        out.push_back(std::move(stmt));
+        continue;
+      }
       for (MailboxId box : traffic.polled)
         if (!arrive(stmt, box, traffic)) return false;
       pollsToReads(stmt);
@@ -25,23 +61,25 @@ public:
       for (MailboxId box : traffic.sent)
         if (!announce(box)) return false;
     }
-    program.body = std::move(out);
-    program.barriers = 0;
-    for (Stmt &stmt : program.body)
-      if (auto *barrier = std::get_if<Barrier>(&stmt.op())) barrier->number = program.barriers++;
-    return clearSentinels();
+    announceAll();
+    block = std::exchange(out, before);
+    return true;
   }
 
-private:
-  Program &program;
-  Context &context;
-  Block out;
-  BoxSet unannounced; ///< `barrier` boxes sent to since the last barrier
+  void announceAll() {
+    for (Stmt &signal : signals) out.push_back(std::move(signal));
+    signals.clear();
+  }
 
-  /// The mailboxes of the modes whose data does not say itself that it is there.
-  struct Traffic {
-    BoxSet sent, polled;
-  };
+  static bool isContainer(const Stmt &stmt) {
+    return std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op());
+  }
+
+  static bool waits(Stmt &stmt) {
+    bool found = false;
+    each(stmt, [&](Stmt &s) { found |= std::holds_alternative<Poll>(s.op()); });
+    return found;
+  }
 
   bool plain(MailboxId box) const {
     const Sync sync = program.mailboxes[box].sync;
@@ -81,10 +119,12 @@ private:
       return refuse(where, "a `sync " + mode + "` mailbox that one loop both sends to and reads");
     if (program.mailboxes[box].sync == Sync::Barrier) {
       if (!unannounced.count(box)) return true;
+      if (inLoop) return refuse(where, "a `sync barrier` mailbox that is read inside an ordered loop or an `if`");
       out.push_back(Barrier{0, where});
       unannounced.clear();
       return true;
     }
+    if (std::holds_alternative<Poll>(stmt.op())) return await(Await{box, slot, where}), true;
     const std::string variable = rankVariable(stmt);
     if (variable.empty() || !slot.isVariable(variable))
       return refuse(where, "a `sync flag` mailbox that is not read slot by slot over all ranks");
@@ -94,6 +134,13 @@ private:
     return true;
   }
 
+  /// Waits ahead of the loads just before, which then share the packet loop of what is waited for.
+  void await(const Await &await) {
+    auto at = out.end();
+    while (at != out.begin() && std::holds_alternative<Load>(std::prev(at)->op())) --at;
+    out.insert(at, await);
+  }
+
   /// The loop variable over all ranks that a statement consists of.
   static std::string rankVariable(const Stmt &stmt) {
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return loop->variable;
@@ -101,25 +148,35 @@ private:
     return {};
   }
 
-  /// What stands behind the statement just put out, which sends to a box.
+  /// Notes what the statement just put out, which sends to a box, leaves to be announced.
   bool announce(MailboxId box) {
     if (program.mailboxes[box].sync == Sync::Barrier) return unannounced.insert(box), true;
-    Stmt &stmt = out.back();
-    std::optional<Signal> signal;
-    bool several = false;
-    each(stmt, [&](Stmt &s) {
-      const auto *send = std::get_if<Send>(&s.op());
-      if (!send || send->box != box) return;
-      several |= signal.has_value();
-      signal = Signal{box, send->peer, send->slot, send->where};
-    });
-    // Then a rank's own slot is its own doing, and its flag need not be raised.
-    const std::string variable = rankVariable(stmt);
-    if (several || variable.empty() || !signal->peer.isVariable(variable) || !signal->slot.isVariable("me"))
-      return refuse(signal->where, "a `sync flag` mailbox that is filled otherwise than by one send to slot `me` of every rank");
-    ForRanks all{variable, {}, signal->where};
-    all.body.push_back(*signal);
-    out.push_back(std::move(all));
+    return announce(out.back(), box, signals);
+  }
+
+  /// The signals of a statement's sends to a box, under the same loops and conditions.
+  bool announce(const Stmt &stmt, MailboxId box, Block &to) {
+    if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->box == box)
+      to.push_back(Signal{box, send->peer, send->slot, send->where});
+    const Block *body = bodyOf(stmt);
+    if (!body) return true;
+    Block inner;
+    for (const Stmt &s : *body)
+      if (!announce(s, box, inner)) return false;
+    if (inner.empty()) return true;
+    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
+      // Then a rank's own slot is its own doing, and its flag need not be raised.
+      const auto *signal = std::get_if<Signal>(&inner.front().op());
+      if (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) || !signal->slot.isVariable("me"))
+        return refuse(signal ? signal->where : loop->where,
+                      "a `sync flag` mailbox that a loop over `ranks` fills otherwise than by one send to slot `me` of "
+                      "every rank");
+      to.push_back(ForRanks{loop->variable, std::move(inner), signal->where});
+    }
+    if (const auto *loop = std::get_if<For>(&stmt.op()))
+      to.push_back(For{loop->variable, loop->first, loop->last, std::move(inner), loop->where});
+    if (const auto *branch = std::get_if<If>(&stmt.op()))
+      to.push_back(If{branch->condition, std::move(inner), branch->where});
     return true;
   }
 

@@ -22,19 +22,6 @@ void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
   if (Block *body = bodyOf(stmt)) walk(*body, rewrite);
 }
 
-void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
-  auto look = [&](const Stmt &s) {
-    match(
-        s, [&](const Store &op) { visit(op.value); },
-        [&](const Send &op) { visit(op.value); }, [&](const Poll &op) { visit(op.own); },
-        [&](const Read &op) { visit(op.own); }, [&](const Assign &op) { visit(op.value); },
-        [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Reduce &op) { visit(op.yield); },
-        [](const auto &) {});
-  };
-  look(stmt);
-  if (const Block *body = bodyOf(stmt)) walk(*body, look);
-}
-
 /// The vector a statement goes over: that of the first value or slice in it.
 std::optional<Length> domainOf(const Program &program, const Stmt &stmt) {
   std::optional<Length> domain;
@@ -54,15 +41,26 @@ class Former {
 public:
   Former(Program &p, Context &c) : program(p), context(c) {}
 
-  bool run() {
+  bool run() { return form(program.body); }
+
+private:
+  Program &program;
+  Context &context;
+  PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
+  std::vector<ValueId> definedHere;
+  std::map<ValueId, Load> loads; ///< of earlier loops
+
+  bool form(Block &block) {
     Block out;
-    for (Stmt &stmt : program.body) {
-      auto domain = domainOf(program, stmt);
-      if (!domain) { // boundaries, barriers, fences
+    for (Stmt &stmt : block) {
+      if (standsOutside(stmt)) {
+        loop = nullptr;
+        if (Block *body = bodyOf(stmt); body && !std::holds_alternative<ForRanks>(stmt.op()) && !form(*body)) return false;
         loop = nullptr;
         out.push_back(std::move(stmt));
         continue;
       }
+      const auto domain = domainOf(program, stmt);
       if (!ofOneDomain(stmt, *domain)) return false;
       if (!loop || !loop->domain.sameDomain(*domain)) {
         Length full = *domain;
@@ -75,16 +73,19 @@ public:
       remember(stmt);
       loop->body.push_back(std::move(stmt));
     }
-    program.body = std::move(out);
+    block = std::move(out);
     return true;
   }
 
-private:
-  Program &program;
-  Context &context;
-  PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
-  std::vector<ValueId> definedHere;
-  std::map<ValueId, Load> loads; ///< of earlier loops
+  /// Boundaries, barriers, fences; signals and awaits, which whole CTAs do, and loops around them.
+  bool standsOutside(const Stmt &stmt) const {
+    bool ofCta = std::holds_alternative<Signal>(stmt.op()) || std::holds_alternative<Await>(stmt.op());
+    if (const Block *body = bodyOf(stmt))
+      walk(*body, [&](const Stmt &s) {
+        ofCta |= std::holds_alternative<Signal>(s.op()) || std::holds_alternative<Await>(s.op());
+      });
+    return ofCta || !domainOf(program, stmt);
+  }
 
   bool ofOneDomain(const Stmt &stmt, const Length &domain) {
     bool same = true;

@@ -23,8 +23,10 @@ public:
   explicit Forwarder(Program &p) : program(p), uses(p.mailboxes.size()) {}
 
   void run() {
-    for (Stmt &stmt : program.body)
+    for (Stmt &stmt : program.body) {
       if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) collect(loop->body, *loop, "");
+      else if (const Block *body = bodyOf(stmt)) exclude(*body);
+    }
     for (std::size_t box = 0; box < uses.size(); ++box) forward(MailboxId(box), uses[box]);
   }
 

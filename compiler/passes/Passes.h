@@ -15,11 +15,12 @@ struct Context {
 
 /// Makes explicit what a sync mode needs around sends and reads. `barrier`: polls become Reads, with a Barrier before
 /// the first read that follows its sends. `flag`: polls become Reads, with Signals behind the sends and Awaits before the
-/// reads. `sentinel`: a Clear behind the read. `ll` needs nothing.
+/// reads, in ordered loops too. `sentinel`: a Clear behind the read. `ll` needs nothing.
 bool expandSyncModes(ir::Program &program, Context &context);
 
 /// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
-/// domain. A loaded value that is used behind a barrier is loaded again there. After expandSyncModes.
+/// domain. Signals and Awaits, and ordered loops and conditions with such inside, stay outside. A loaded value that is
+/// used behind a barrier is loaded again there. After expandSyncModes.
 bool formPacketLoops(ir::Program &program, Context &context);
 
 /// Where every rank sends to its own slot `me` too and slot `me` is read by number, takes the value from registers.

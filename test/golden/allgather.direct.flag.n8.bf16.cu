@@ -38,16 +38,13 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
   });
 
-  // allgather.coll:10    forall p in ranks: x -> p.box[me]
   Box::announce(launch, me);
 
   // allgather.coll:11    forall r in ranks: y[r] = box[r]
   Box::await(launch, 0, N, me);
 
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    // allgather.coll:11    forall r in ranks: y[r] = box[r]
     const Packet x_2 = coll::load<Shape, Packet>(a.x, i, a.M);
-    launch.begin();
     coll::eachSlot<Box>(
         launch, i, x_2, [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {

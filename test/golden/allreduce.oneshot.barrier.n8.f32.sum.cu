@@ -42,9 +42,7 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   launch.barrier(0);
 
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    // allreduce.coll:12    y = reduce(op, r in ranks: box[r])
     const Packet x_2 = coll::load<Shape, Packet>(a.x, i, a.M);
-    launch.begin();
     const Packet box = coll::reduceSlots<Op, T, Box>(launch, i, x_2);
     coll::store<Shape>(a.y, i, a.M, box);
   });

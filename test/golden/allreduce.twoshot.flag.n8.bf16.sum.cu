@@ -53,20 +53,15 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
     }
   });
 
-  // allreduce.coll:22    forall p in ranks: X[p] -> p.rs[me]
   Rs::announce(launch, me);
 
   // allreduce.coll:23    let s = reduce(op, r in ranks: rs[r])
   Rs::await(launch, 0, N, me);
 
   Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
-    // allreduce.coll:23    let s = reduce(op, r in ranks: rs[r])
-    launch.begin();
-    Packet x_2 = {};
-    Packet s = {};
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
-      x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
-      s = coll::reduceSlots<Op, T, Rs>(launch, i, x_2);
+      const Packet x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
+      const Packet s = coll::reduceSlots<Op, T, Rs>(launch, i, x_2);
 
       // allreduce.coll:24    forall p in ranks: s -> p.ag[me]
 #pragma unroll
@@ -74,15 +69,12 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
     }
   });
 
-  // allreduce.coll:24    forall p in ranks: s -> p.ag[me]
   Ag::announce(launch, me);
 
   // allreduce.coll:25    forall r in ranks: Y[r] = ag[r]
   Ag::await(launch, 0, N, me);
 
   Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
-    // allreduce.coll:25    forall r in ranks: Y[r] = ag[r]
-    launch.begin();
     coll::eachSlot<Ag>(
         launch, i, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
         [&](coll::u32 r, const Packet &ag) {

@@ -49,9 +49,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   launch.barrier(0);
 
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    // alltoall.coll:11    forall r in ranks: y[r] = box[r]
     const Packet x_2 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
-    launch.begin();
     coll::eachSlot<Box>(
         launch, i, x_2, [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {

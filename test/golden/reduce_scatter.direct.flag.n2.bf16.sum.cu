@@ -48,16 +48,13 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
     }
   });
 
-  // reduce_scatter.coll:10    forall p in ranks: x[p] -> p.box[me]
   Box::announce(launch, me);
 
   // reduce_scatter.coll:11    y = reduce(op, r in ranks: box[r])
   Box::await(launch, 0, N, me);
 
   Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    // reduce_scatter.coll:11    y = reduce(op, r in ranks: box[r])
     const Packet x_2 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
-    launch.begin();
     const Packet box = coll::reduceSlots<Op, T, Box>(launch, i, x_2);
     coll::store<Shape>(a.y, i, a.M, box);
   });

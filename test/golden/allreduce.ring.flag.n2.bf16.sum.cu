@@ -1,0 +1,95 @@
+// allreduce.ring.flag   N = 2   bf16, sum   generated from allreduce.coll
+//
+// Contract  y == reduce(op, r in ranks: r.x), combined alike on every rank and rounded at each step
+// Mailbox   rs[1], flag, 1 copy; a slot holds 4194304 bytes
+// Mailbox   ag[1], flag, 1 copy; a slot holds 4194304 bytes
+// Proof     rs: 1 copy, ag: 1 copy; whoever fills a slot again has, earlier in its launch, received what the reader
+//           of the slot sent after reading it (rule T3)
+// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
+//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
+//           ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 2;
+using T = coll::BF16;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[M]
+  T *y; // T[M]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Rs = coll::flag::Mailbox<T, N, 0, 1152, 1, 262144, 1>;
+using Ag = coll::flag::Mailbox<T, N, 1, 4196480, 1, 262144, 1>;
+using Packet = coll::Packet<T, 16>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+  const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
+
+  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+    // allreduce.coll:35    X[me] -> (me + 1).rs[0]
+    launch.begin();
+    if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
+      const Packet x = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
+      Rs::send(launch, 1, 0, i, x);
+    }
+
+    // allreduce.coll:37    let total = op(rs[N - 2], X[me + 1])
+    const coll::u32 piece = coll::rankAt<N>(me, 1);
+    if (coll::reaches<Shape, Packet>(i, pieces.size(piece))) {
+      const Packet x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(piece), i, pieces.size(piece));
+    }
+  });
+
+  // allreduce.coll:35    X[me] -> (me + 1).rs[0]
+  Rs::announce(launch, 1, 0);
+
+  // allreduce.coll:37    let total = op(rs[N - 2], X[me + 1])
+  Rs::await(launch, 0, 1);
+
+  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+    const coll::u32 piece_2 = coll::rankAt<N>(me, 1);
+    if (coll::reaches<Shape, Packet>(i, pieces.size(piece_2))) {
+      const Packet rs = coll::readSlot<Rs>(launch, 0, i);
+      const Packet x_3 = coll::load<Shape, Packet>(a.x + pieces.begin(piece_2), i, pieces.size(piece_2));
+      const Packet total = coll::combine<Op, T>(rs, x_3);
+
+      // allreduce.coll:38    total -> (me + 1).ag[0]
+      Ag::send(launch, 1, 0, i, total);
+
+      // allreduce.coll:39    Y[me + 1] = total
+      coll::store<Shape>(a.y + pieces.begin(piece_2), i, pieces.size(piece_2), total);
+    }
+  });
+
+  // allreduce.coll:38    total -> (me + 1).ag[0]
+  Ag::announce(launch, 1, 0);
+
+  // allreduce.coll:45    Y[me + 2] = ag[N - 2]
+  Ag::await(launch, 0, 1);
+
+  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+    if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
+      const Packet ag = coll::readSlot<Ag>(launch, 0, i);
+      coll::store<Shape>(a.y + pieces.begin(me), i, pieces.size(me), ag);
+    }
+  });
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allreduce_ring_flag_n2_bf16_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) ring<coll::OnePacket>(launch, a);
+  else ring<coll::AnyPackets>(launch, a);
+  launch.finish();
+}
