@@ -47,6 +47,7 @@ private:
   std::map<ValueId, int> uses;                  ///< how often each value is taken
   static constexpr int kUnrolled = 8;           ///< iterations of an ordered loop that are written out side by side
   unsigned lastLine = 0;                        ///< the source line announced last
+  ValueId definesVariable = kNone;              ///< the variable that the next value becomes the first of
   bool opened = false;                          ///< whether a loop's head may be the last line
   bool written = false;                         ///< whether the body has a line yet
   bool begun = false;                           ///< whether all threads have read the epoch
@@ -111,6 +112,7 @@ private:
         [&](const If &s) {
           apart(s.where, begun);
           out.open("if (" + Twine(condition(s.condition)) + ") {");
+          opened = true;
           closeOuter(s.body);
         },
         [](const auto &) { std::abort(); }); // formPacketLoops leaves nothing else outside
@@ -202,10 +204,26 @@ private:
         declareOutliving(stmts, at, end);
         out.open("if (" + guard + ") {");
       }
-      for (; at < end; ++at) inner(stmts[at]);
+      for (; at < end; ++at)
+        if (!(at + 1 < end && defineInPlace(stmts[at], stmts[at + 1]))) inner(stmts[at]);
+        else inner(stmts[at]), ++at;
       if (!guard.empty()) out.close("}");
     }
     constants = outer;
+  }
+
+  /// Whether `next` gives to a variable what `stmt` makes and nothing else needs: then the variable is what it makes.
+  bool defineInPlace(const Stmt &stmt, const Stmt &next) {
+    const auto *assign = std::get_if<Assign>(&next.op());
+    const ValueId made = resultOf(stmt);
+    if (!assign || made == kNone || assign->value != made || uses[made] != 1) return false;
+    if (program.values[made].variable || std::holds_alternative<Send>(stmt.op())) return false;
+    if (!valueNames.count(assign->variable)) {
+      definesVariable = assign->variable;
+      return true;
+    }
+    valueNames[made] = nameOf(assign->variable);
+    return true;
   }
 
   /// The number of a piece that has to be worked out gets a name before the first test of its length.
@@ -289,6 +307,7 @@ private:
         [&](const For &s) { forLoop(s); },
         [&](const If &s) {
           out.open("if (" + Twine(condition(s.condition)) + ") {");
+          opened = true;
           block(s.body);
           out.close("}");
         },
@@ -505,7 +524,11 @@ private:
   std::string nameOf(ValueId v) const { return valueNames.at(v); }
   void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + " = {};"); }
   /// The left side of the definition of a value, which declares it unless it has been.
-  std::string declarator(ValueId v) { return valueNames.count(v) ? nameOf(v) : "const Packet " + declareName(v); }
+  std::string declarator(ValueId v) {
+    if (valueNames.count(v)) return nameOf(v);
+    const ValueId variable = std::exchange(definesVariable, kNone);
+    return (variable == kNone ? "const Packet " : "Packet ") + declareName(variable == kNone ? v : variable);
+  }
 };
 
 } // namespace

@@ -75,8 +75,23 @@ public:
     return text.size() > 1 && text.front() == '(' && text.back() == ')' ? text.substr(1, text.size() - 2) : text;
   }
 
+  std::string condition(const Index &i) const {
+    if (i.kind() == Kind::Eq && i.right().isConstant(0) && isCondition(i.left().kind()))
+      return "!(" + condition(i.left()) + ")";
+    const auto a = isCondition(i.kind()) ? natural(i.left()) : std::nullopt;
+    const auto b = a ? natural(i.right()) : std::nullopt;
+    if (!b) return unwrapped(signedText(i));
+    if (i.left().kind() != Kind::Constant) return *a + sign(i.kind()) + *b;
+    const char *turned = i.kind() == Kind::Lt ? " > " : i.kind() == Kind::Le ? " >= " : sign(i.kind());
+    return *b + turned + *a;
+  }
+
 private:
   const IndexScope &scope;
+
+  static bool isCondition(Kind kind) {
+    return kind == Kind::Eq || kind == Kind::Ne || kind == Kind::Lt || kind == Kind::Le;
+  }
 
   static const char *sign(Kind kind) {
     switch (kind) {
@@ -223,7 +238,7 @@ std::string indexText(const Index &index, const IndexScope &scope) { return Inde
 std::string hopText(const Index &peer, const IndexScope &scope) { return IndexWriter(scope).hop(peer); }
 
 std::string conditionText(const Index &condition, const IndexScope &scope) {
-  return IndexWriter::unwrapped(IndexWriter(scope).signedText(condition));
+  return IndexWriter(scope).condition(condition);
 }
 
 } // namespace coll::codegen

@@ -22,6 +22,7 @@ public:
     for (const ast::Stmt &stmt : algorithm.decl->body) statement(stmt, program.body);
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
     if (ok) resolvePieces();
+    if (ok) dropUnused();
     return ok;
   }
 
@@ -158,6 +159,10 @@ private:
   void conditional(const ast::If &s, ast::Span span, Block &out) {
     auto condition = integer(*s.condition, program.ranks);
     if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
+    if (const auto always = sameOnAllRanks(*condition)) {
+      for (const ast::Stmt &stmt : *always ? s.then : s.otherwise) statement(stmt, out);
+      return;
+    }
     If branch{*condition, {}, span.begin}, other{Index::negate(*condition), {}, span.begin};
     const bool before = std::exchange(unconditional, false);
     for (const ast::Stmt &stmt : s.then) statement(stmt, branch.body);
@@ -166,6 +171,18 @@ private:
     if (!ok) return;
     if (!branch.body.empty()) out.push_back(std::move(branch));
     if (!other.body.empty()) out.push_back(std::move(other));
+  }
+
+  /// The outcome of a condition that N alone decides, such as whether N is a power of two.
+  std::optional<bool> sameOnAllRanks(const Index &condition) const {
+    std::optional<std::int64_t> outcome;
+    for (std::int64_t me = 0; me < program.ranks; ++me) {
+      const auto here = condition.evaluate(
+          [&](llvm::StringRef name) { return name == "me" ? std::optional(me) : std::nullopt; });
+      if (!here || (outcome && *outcome != *here)) return std::nullopt;
+      outcome = here;
+    }
+    return *outcome != 0;
   }
 
   void send(const ast::Send &s, ast::Span span, Block &out) {
@@ -197,6 +214,23 @@ private:
     for (const auto &[yield, reduction] : reductions)
       if (program.values[yield].length.index.uses(reduction.first))
         return refuse(reduction.second, "a reduction over slots of different length");
+  }
+
+  /// Mailboxes that nothing is sent to for this N take no memory.
+  void dropUnused() {
+    std::vector<MailboxId> numbers(program.mailboxes.size(), kNone);
+    walk(program.body, [&](const Stmt &stmt) {
+      if (const auto *send = std::get_if<Send>(&stmt.op())) numbers[send->box] = 0;
+      if (const auto *poll = std::get_if<Poll>(&stmt.op())) numbers[poll->box] = 0;
+    });
+    std::vector<Mailbox> used;
+    for (std::size_t box = 0; box < numbers.size(); ++box)
+      if (numbers[box] != kNone) numbers[box] = MailboxId(used.size()), used.push_back(program.mailboxes[box]);
+    walk(program.body, [&](Stmt &stmt) {
+      if (auto *send = std::get_if<Send>(&stmt.op())) send->box = numbers[send->box];
+      if (auto *poll = std::get_if<Poll>(&stmt.op())) poll->box = numbers[poll->box];
+    });
+    program.mailboxes = std::move(used);
   }
 
   // ---- Values ----

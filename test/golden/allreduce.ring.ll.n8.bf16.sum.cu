@@ -35,14 +35,14 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
   Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
-    // allreduce.coll:35    X[me] -> (me + 1).rs[0]
+    // allreduce.coll:56    X[me] -> (me + 1).rs[0]
     launch.begin();
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
       const Packet x = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
       Rs::send(launch, 1, 0, i, x);
     }
 
-    // allreduce.coll:36    for s in 1 .. N - 2: op(rs[s - 1], X[me - s]) -> (me + 1).rs[s]
+    // allreduce.coll:57    for s in 1 .. N - 2: op(rs[s - 1], X[me - s]) -> (me + 1).rs[s]
 #pragma unroll
     for (int s = 1; s <= 6; ++s) {
       const coll::u32 piece = coll::rankAt<N>(me, N - s);
@@ -54,37 +54,37 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
       }
     }
 
-    // allreduce.coll:37    let total = op(rs[N - 2], X[me + 1])
+    // allreduce.coll:58    let total = op(rs[N - 2], X[me + 1])
     const coll::u32 piece_2 = coll::rankAt<N>(me, 1);
     if (coll::reaches<Shape, Packet>(i, pieces.size(piece_2))) {
       const Packet x_3 = coll::load<Shape, Packet>(a.x + pieces.begin(piece_2), i, pieces.size(piece_2));
       const Packet rs_2 = coll::readSlot<Rs>(launch, 6, i);
       const Packet total = coll::combine<Op, T>(rs_2, x_3);
 
-      // allreduce.coll:38    total -> (me + 1).ag[0]
+      // allreduce.coll:59    total -> (me + 1).ag[0]
       Ag::send(launch, 1, 0, i, total);
 
-      // allreduce.coll:39    Y[me + 1] = total
+      // allreduce.coll:60    Y[me + 1] = total
       coll::store<Shape>(a.y + pieces.begin(piece_2), i, pieces.size(piece_2), total);
     }
 
-    // allreduce.coll:40    for s in 1 .. N - 2 {
+    // allreduce.coll:61    for s in 1 .. N - 2 {
 #pragma unroll
     for (int s = 1; s <= 6; ++s) {
-      // allreduce.coll:41    let part = ag[s - 1]
+      // allreduce.coll:62    let part = ag[s - 1]
       const coll::u32 piece_3 = coll::rankAt<N>(me, N + 1 - s);
       if (coll::reaches<Shape, Packet>(i, pieces.size(piece_3))) {
         const Packet part_2 = coll::readSlot<Ag>(launch, s - 1, i);
 
-        // allreduce.coll:42    part -> (me + 1).ag[s]
+        // allreduce.coll:63    part -> (me + 1).ag[s]
         Ag::send(launch, 1, s, i, part_2);
 
-        // allreduce.coll:43    Y[me + 1 - s] = part
+        // allreduce.coll:64    Y[me + 1 - s] = part
         coll::store<Shape>(a.y + pieces.begin(piece_3), i, pieces.size(piece_3), part_2);
       }
     }
 
-    // allreduce.coll:45    Y[me + 2] = ag[N - 2]
+    // allreduce.coll:66    Y[me + 2] = ag[N - 2]
     const coll::u32 piece_4 = coll::rankAt<N>(me, 2);
     if (coll::reaches<Shape, Packet>(i, pieces.size(piece_4))) {
       const Packet ag = coll::readSlot<Ag>(launch, 6, i);
