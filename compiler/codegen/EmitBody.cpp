@@ -32,6 +32,7 @@ public:
     if (auto split = splitExtents())
       written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
     for (const Stmt &stmt : program.body) outer(stmt);
+    out.line("launch.finish();");
     out.close("}");
     out.blank();
   }
@@ -152,7 +153,7 @@ private:
     if (written) out.blank();
     written = true;
     needsEpoch = !begun && exchanges(loop);
-    out.open("Shape::forEach(Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
+    out.open("Shape::forEach(launch, Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
              "), [&](coll::u32 i) {");
     opened = true;
     block(loop.body);
@@ -294,7 +295,7 @@ private:
     if (!std::holds_alternative<Load>(stmt.op()) && !loadsFirst(stmt)) readEpoch();
     match(
         stmt, [&](const Load &s) { load(s); },
-        [&](const Store &s) { out.line("coll::store<Shape>(" + place(s.to) + ", " + nameOf(s.value) + ");"); },
+        [&](const Store &s) { out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");"); },
         [&](const Send &s) { out.line(sendText(s, hop(s.peer))); },
         [&](const Poll &s) { readOne(s.result, s.box, s.slot); },
         [&](const Read &s) { readOne(s.result, s.box, s.slot); },
@@ -319,7 +320,7 @@ private:
   }
 
   void load(const Load &s) {
-    out.line(declarator(s.result) + " = coll::load<Shape, Packet>(" + place(s.from) + ");");
+    out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
   }
 
   void readOne(ValueId result, MailboxId box, const Index &slot) {
@@ -412,7 +413,7 @@ private:
     out.line("Packet " + Twine(packets) + "[N]; // by how many places the rank is after me");
     out.directive("#pragma unroll");
     openHops(loop, others ? 1 : 0);
-    out.line(packets + "[hop] = coll::load<Shape, Packet>(" + place(load.from) + ");");
+    out.line(packets + "[hop] = coll::load<Shape, Packet>(launch, " + place(load.from) + ");");
     out.close("}");
     readEpoch();
     out.directive("#pragma unroll");

@@ -128,7 +128,6 @@ private:
     out.line("coll::Launch<N> launch(a.team);");
     out.line("if (a.onePacket) " + llvm::Twine(names.function) + "<coll::OnePacket>(launch, a);");
     out.line("else " + llvm::Twine(names.function) + "<coll::AnyPackets>(launch, a);");
-    out.line("launch.finish();");
     out.close("}");
   }
 };

@@ -48,12 +48,16 @@ std::string logOf(const ProgramHandle &handle) {
   return log;
 }
 
-std::vector<std::string> optionsFor(const Arch &arch, Stage stage) {
+std::vector<std::string> optionsFor(const Nvrtc &api, const Arch &arch, Stage stage) {
   // A virtual architecture stops NVRTC before ptxas, whose time nobody who wants to read PTX should pay.
   std::string target = stage == Stage::Ptx ? "--gpu-architecture=compute_" : "--gpu-architecture=sm_";
   target += std::to_string(arch.number) + arch.suffix;
   // Without textures, device launches and the runtime's types, which no kernel uses: 3 ms less.
-  return {target, "-std=c++17", "-default-device", "-minimal"};
+  std::vector<std::string> options = {target, "-std=c++17", "-default-device", "-minimal"};
+  // Newer ones keep a cache of their own with the driver's help, and so initialise the driver, which takes longer than
+  // compiling does. KernelCache needs no driver.
+  if (std::pair(api.major, api.minor) >= std::pair(12, 9)) options.push_back("-no-cache");
+  return options;
 }
 
 } // namespace
@@ -104,7 +108,7 @@ Result<Binary> Jit::compile(const Kernel &kernel, const Arch &arch, Stage stage)
     return all;
   }();
   std::string options;
-  for (const std::string &option : optionsFor(arch, stage)) options += option + " ";
+  for (const std::string &option : optionsFor(*api, arch, stage)) options += option + " ";
   const std::string key = KernelCache::key({*text, headers, options, api->versionText()});
   Binary binary;
   if (auto kept = cache.find(key)) {
@@ -126,7 +130,7 @@ Result<Binary> Jit::build(const std::string &text, const Manifest &manifest, con
   // Embedded texts and names are literals, so they end in the zero byte that NVRTC wants.
   for (const EmbeddedFile &header : embedded::deviceHeaders())
     names.push_back(header.name.data()), texts.push_back(header.text.data());
-  const std::vector<std::string> optionTexts = optionsFor(arch, stage);
+  const std::vector<std::string> optionTexts = optionsFor(*api, arch, stage);
   for (const std::string &option : optionTexts) options.push_back(option.c_str());
 
   const std::string fileName = kernelFileStem(manifest) + ".cu";

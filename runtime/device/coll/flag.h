@@ -36,6 +36,7 @@ struct Mailbox {
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Weak: seen there once announced.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
+    if (!launch.active) return;
     detail::storeWhole(launch.team.peer[hop] + at(launch.epoch, slot, i), data);
   }
 
@@ -45,6 +46,7 @@ struct Mailbox {
   __device__ static void announce(Launch<N> &launch, u32 slot) {
     launch.begin();
     ptx::ctaSync();
+    launch.settled = true;
 #pragma unroll 1
     for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x)
       ptx::storeRelease4(launch.team.peer[hop] + flagOf(slot), launch.epoch);
@@ -52,6 +54,7 @@ struct Mailbox {
   __device__ static void announce(Launch<N> &launch, u32 hop, u32 slot) {
     launch.begin();
     ptx::ctaSync();
+    launch.settled = true;
     if (threadIdx.x == 0) ptx::storeRelease4(launch.team.peer[hop] + flagOf(slot), launch.epoch);
   }
 
@@ -64,11 +67,13 @@ struct Mailbox {
       if (first + s != skip)
         launch.awaitAtLeast(launch.team.peer[0] + flagOf(first + s), launch.epoch, kNumber, first + s);
     ptx::ctaSync();
+    launch.settled = true;
   }
 
   /// Reads packet `i` of the slots first .. first + kCount - 1 whose bit in `wanted` is set, weakly. After `await`.
   template <u32 kCount>
   __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
+    if (!launch.active) return;
     const char *packets = launch.team.peer[0] + at(launch.epoch, first, i);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s)

@@ -20,18 +20,71 @@ __device__ inline u32 hopTo(u32 me, u32 r) {
   return r >= me ? r - me : r + N - me;
 }
 
-/// One thread's view of its launch. Constructed first thing in a kernel, `finish`ed last.
+namespace detail {
+
+/// Waits until a word of this rank's region has reached `want`. Acquires. A plain comparison: the wrap clears such words,
+/// and one that no launch has used for 2^31 launches must not look as if it were ahead.
+template <int N>
+__device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, const char *word, u32 want, u32 what, u32 from) {
+  u32 seen = 0, since = 0;
+  for (;;) {
+#pragma unroll 1
+    for (u32 looks = watch.patience; looks != 0; --looks) {
+      seen = ptx::loadAcquire4(word);
+      if (seen >= want) return;
+      ptx::spinHint(word);
+    }
+    if (aborted(team.status)) return watch.giveUp();
+    if (ranOut(team.timeout, since))
+      return report(team.status, u32(team.me), what, from, want, seen), watch.giveUp();
+  }
+}
+
+/// At the end of launch 2^32 - 1: all ranks, at rest before and after, clear whatever carries an epoch, and the next
+/// launch is number 1 again. Thread 0 of each CTA does it, when the CTA is done. Twice all CTAs of all ranks meet: each
+/// adds one to a counter of every rank and waits for its own to be full. Out of line and by value, so that the launch
+/// stays in registers.
+template <int N>
+__device__ __noinline__ void wrap(const Team<N> &team, Watch watch) {
+  char *region = team.peer[0];
+  ptx::storeRelaxed4(region + region::kWrapCounters + 4, 0); // at rest since the last wrap
+#pragma unroll 1
+  for (u32 meeting = 0; meeting < 2; ++meeting) {
+    const u32 counter = u32(region::kWrapCounters) + meeting * 4;
+#pragma unroll 1
+    for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
+    awaitAtLeast(team, watch, region + counter, N * gridDim.x, kWrap, meeting);
+    if (meeting == 1) break;
+    const u32 units = u32(team.clearBytes / 16);
+#pragma unroll 1
+    for (u32 u = blockIdx.x; u < units; u += gridDim.x)
+      if (u != region::kWrapCounters / 16) ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}});
+  }
+  ptx::storeRelaxed4(region + region::kWrapCounters, 0);
+}
+
+} // namespace detail
+
+/// One thread's view of its launch. Constructed first thing in a kernel, `finish`ed last. The flags are known when the
+/// kernel is compiled, but for `active`.
 template <int N>
 struct Launch {
   const Team<N> &team;
   Watch watch;
-  u32 epoch = 0;      ///< the number of this launch, equal on all ranks, never 0; meaningless before `begin`
+  u32 epoch = 0;        ///< the number of this launch, equal on all ranks, never 0; meaningless before `begin`
+  bool started = false; ///< whether earlier kernels are known to be over
   bool begun = false;
+  bool active = true;   ///< whether this thread has a packet; one without goes along and touches no memory
+  bool inStep = false;  ///< whether all threads of the CTA make the same calls
+  bool settled = false; ///< whether all threads of the CTA have met since they have begun
 
-  /// Nothing that an earlier kernel may have written is touched before this returns.
-  __device__ explicit Launch(const Team<N> &t) : team(t) {
-    ptx::gridDependencyWait();
-    ptx::launchDependents();
+  __device__ explicit Launch(const Team<N> &t) : team(t) {}
+
+  /// Nothing that an earlier kernel may have written is touched before this returns. What needs no memory comes before
+  /// it, while the kernel before this one still runs: parameters are no memory in this sense.
+  __device__ void start() {
+    if (!started) ptx::gridDependencyWait(), ptx::launchDependents();
+    started = true;
   }
 
   __device__ u32 me() const { return u32(team.me); }
@@ -39,6 +92,7 @@ struct Launch {
   /// Reads the epoch, if this thread has not yet. Whatever uses the epoch calls this first, so that a kernel can have
   /// its first payload on the way before: the two loads overlap. How the epoch is found: region.h.
   __device__ void begin() {
+    start();
     if (!begun) {
       const char *region = team.peer[0];
       const u64 last = ptx::loadRelaxed8(region + region::kLastLaunch);
@@ -50,18 +104,15 @@ struct Launch {
     begun = true; // said on both ways, so that the compiler drops the test from the second call on
   }
 
-  /// Waits until a word of this rank's region has reached `want`. Acquires. A plain comparison: the wrap clears such
-  /// words, and one that no launch has used for 2^31 launches must not look as if it were ahead.
+  /// The CTA's threads meet after `begin` and before their first wait, while the data is on its way. From then on one
+  /// of them may move the CTA's epoch word whenever it is done: the others have read it.
+  __device__ void settle() {
+    if (inStep && !settled) ptx::ctaSync(), settled = true;
+  }
+
+  /// As detail::awaitAtLeast.
   __device__ void awaitAtLeast(const char *word, u32 want, u32 what, u32 from) {
-    u32 seen, since = 0;
-    while ((seen = ptx::loadAcquire4(word)) < want) {
-      if (watch.due()) {
-        if (aborted(team.status)) return;
-        if (ranOut(team.timeout, since)) return report(team.status, me(), what, from, want, seen);
-        watch.goOn();
-      }
-      ptx::spinHint(word);
-    }
+    detail::awaitAtLeast(team, watch, word, want, what, from);
   }
 
   /// Barrier number `index` of the kernel, over all threads of this CTA and of the CTAs with its number on all ranks.
@@ -70,6 +121,7 @@ struct Launch {
     begin();
     const u64 words = region::kBarrierWords + (index * kMaxCtas + blockIdx.x) * N * 4;
     ptx::ctaSync();
+    settled = true;
 #pragma unroll 1
     for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x)
       ptx::storeRelease4(team.peer[hop] + words + me() * 4, epoch);
@@ -81,37 +133,25 @@ struct Launch {
     ptx::ctaSync();
   }
 
-  /// At the end of launch 2^32 - 1: all ranks, at rest before and after, clear whatever carries an epoch, and the next
-  /// launch is number 1 again. Thread 0 of each CTA does it, when the CTA is done. Twice all CTAs of all ranks meet:
-  /// each adds one to a counter of every rank and waits for its own to be full.
-  __device__ void wrap() {
-    char *region = team.peer[0];
-    ptx::storeRelaxed4(region + region::kWrapCounters + 4, 0); // at rest since the last wrap
-#pragma unroll 1
-    for (u32 meeting = 0; meeting < 2; ++meeting) {
-      const u32 counter = u32(region::kWrapCounters) + meeting * 4;
-#pragma unroll 1
-      for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
-      awaitAtLeast(region + counter, N * gridDim.x, kWrap, meeting);
-      if (meeting == 1) break;
-      const u32 units = u32(team.clearBytes / 16);
-#pragma unroll 1
-      for (u32 u = blockIdx.x; u < units; u += gridDim.x)
-        if (u != region::kWrapCounters / 16) ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}});
-    }
-    ptx::storeRelaxed4(region + region::kWrapCounters, 0);
-  }
-
-  /// Leaves the epoch to the next launch. The CTA barrier keeps a fast thread from moving a word that a slow one, of
-  /// the same warp even, has yet to read.
+  /// Leaves the epoch to the next launch, by thread 0. It must not move a word that a slow thread, of the same warp
+  /// even, has yet to read, and must not wrap while another waits: unless the threads have settled they meet here.
   __device__ void finish() {
+    constexpr u32 kLast = 0xffffffffu;
+    if (settled && epoch != kLast) return leave(epoch);
     ptx::ctaSync();
     if (threadIdx.x != 0) return;
     begin();
-    if (epoch == 0xffffffffu) wrap(), epoch = 0;
+    if (epoch != kLast) return leave(epoch);
+    detail::wrap(team, watch);
+    leave(0);
+  }
+
+private:
+  __device__ void leave(u32 last) {
+    if (threadIdx.x != 0) return;
     char *region = team.peer[0];
-    if (blockIdx.x == 0) ptx::storeRelaxed8(region + region::kLastLaunch, gridDim.x | u64(epoch) << 32);
-    else ptx::storeRelaxed4(region + region::kEpochs + blockIdx.x * 4, epoch);
+    if (blockIdx.x == 0) ptx::storeRelaxed8(region + region::kLastLaunch, gridDim.x | u64(last) << 32);
+    else ptx::storeRelaxed4(region + region::kEpochs + blockIdx.x * 4, last);
   }
 };
 
@@ -119,21 +159,26 @@ struct Launch {
 /// which the host sets at each launch from counts and alignment. For the same grid the thread that handles a packet is
 /// the same in both, so ranks need not take the same one.
 ///
-/// At most one packet for each thread, all packets whole and aligned.
+/// At most one packet for each thread, all packets whole and aligned. A thread without one goes along, so that the
+/// threads of a CTA can meet on the way.
 struct OnePacket {
   static constexpr bool kWhole = true;
-  template <class Body>
-  __device__ static void forEach(u32 packets, Body body) {
+  template <int N, class Body>
+  __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < packets) body(i);
+    launch.active = i < packets;
+    launch.inStep = true;
+    launch.start();
+    body(i);
   }
 };
 
 /// Any number of packets; the last one of a vector may be short, vectors may start at any element and differ in length.
 struct AnyPackets {
   static constexpr bool kWhole = false;
-  template <class Body>
-  __device__ static void forEach(u32 packets, Body body) {
+  template <int N, class Body>
+  __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
+    launch.start();
 #pragma unroll 1
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
   }

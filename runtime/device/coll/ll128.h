@@ -80,6 +80,7 @@ struct Mailbox {
   /// with nothing but its own arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
+    if (!launch.active) return;
     const bool last = i % kLanes == 7;
     const u64 a = detail::pair(data.word[0], data.word[1]), b = detail::pair(data.word[2], data.word[3]);
     const u64 c = detail::pair(data.word[4], data.word[5]), d = detail::pair(data.word[6], data.word[7]);
@@ -94,11 +95,13 @@ struct Mailbox {
   template <u32 kCount>
   __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
     launch.begin();
+    launch.settle();
+    if (!launch.active) return;
     const u32 epoch = launch.epoch;
     const bool last = i % kLanes == 7;
     const char *lines = launch.team.peer[0] + at(epoch, first, i);
     Words2 seen[kCount][2];
-    u32 since = 0;
+    u32 since = 0, looks = launch.watch.patience;
     for (;;) {
 #pragma unroll
       for (u32 s = 0; s < kCount; ++s)
@@ -112,10 +115,10 @@ struct Mailbox {
       if (again) {
         if constexpr (ptx::kParks)
           if (const char *line = firstLate(lines, wanted, epoch)) ptx::spinHint(line + 8);
-        if (launch.watch.due()) {
+        if (--looks == 0) {
           since = checkWait(launch.team.status, launch.team.timeout, since, launch.me(), first, wanted, epoch, lines);
-          if (since == 0) again = false;
-          else launch.watch.goOn();
+          if (since == 0) again = false, launch.watch.giveUp();
+          looks = launch.watch.patience;
         }
       }
       if (!ptx::anyOfWarp(again)) break;

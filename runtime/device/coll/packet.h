@@ -129,10 +129,11 @@ __device__ inline bool reaches(u32 i, u64 length) {
 
 /// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;
 /// otherwise `from` is aligned to T alone and elements past the end read as zero bits.
-template <class Shape, class P, class T>
-__device__ inline P load(const T *from, u32 i, u64 length) {
+template <class Shape, class P, int N, class T>
+__device__ inline P load(const Launch<N> &launch, const T *from, u32 i, u64 length) {
+  P p = {};
+  if (!launch.active) return p;
   if constexpr (P::kInPieces) {
-    P p = {};
 #pragma unroll
     for (u32 n = 0; n < P::kPieces; ++n)
       if (P::hasPiece(i, n, length))
@@ -144,8 +145,9 @@ __device__ inline P load(const T *from, u32 i, u64 length) {
 }
 
 /// Writes packet `i` of the vector of `length` elements at `to`; elements past the end are not touched.
-template <class Shape, class P, class T>
-__device__ inline void store(T *to, u32 i, u64 length, const P &packet) {
+template <class Shape, class P, int N, class T>
+__device__ inline void store(const Launch<N> &launch, T *to, u32 i, u64 length, const P &packet) {
+  if (!launch.active) return;
   if constexpr (P::kInPieces) {
 #pragma unroll
     for (u32 n = 0; n < P::kPieces; ++n)

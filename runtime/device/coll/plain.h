@@ -22,6 +22,7 @@ struct Mailbox {
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Weak: seen there after a barrier.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
+    if (!launch.active) return;
     detail::storeWhole(launch.team.peer[hop] + at(launch.epoch, slot, i), data);
   }
 
@@ -30,6 +31,7 @@ struct Mailbox {
   template <u32 kCount>
   __device__ static void receive(Launch<N> &launch, u32 first, u32 wanted, u32 i, P (&part)[kCount]) {
     launch.begin();
+    if (!launch.active) return;
     const char *packets = launch.team.peer[0] + at(launch.epoch, first, i);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s)

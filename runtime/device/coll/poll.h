@@ -36,23 +36,27 @@ __device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 si
 template <class Wire, u32 kCount, u64 kStride, int N>
 __device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32 wanted, const char *lines,
                                   Words2 (&seen)[kCount]) {
+  launch.settle();
+  if (!launch.active) return;
   const u32 epoch = launch.epoch;
   u32 since = 0;
   for (;;) {
-    u32 late = 0;
+#pragma unroll 1
+    for (u32 looks = launch.watch.patience; looks != 0; --looks) {
+      u32 late = 0;
 #pragma unroll
-    for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
+      for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
 #pragma unroll
-    for (u32 s = 0; s < kCount; ++s)
-      if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s], epoch);
-    if (late == 0) break;
-    if constexpr (ptx::kParks)
-      if (const u32 s = firstLate<Wire>(lines, kStride, wanted, epoch); s != kNone) ptx::spinHint(lines + s * kStride);
-    if (!launch.watch.due()) continue;
+      for (u32 s = 0; s < kCount; ++s)
+        if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s], epoch);
+      if (late == 0) return;
+      if constexpr (ptx::kParks)
+        if (const u32 s = firstLate<Wire>(lines, kStride, wanted, epoch); s != kNone)
+          ptx::spinHint(lines + s * kStride);
+    }
     since = checkWait<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted, epoch,
                             lines, kStride);
-    if (since == 0) break;
-    launch.watch.goOn();
+    if (since == 0) return launch.watch.giveUp();
   }
 }
 

@@ -76,6 +76,7 @@ struct Mailbox {
   /// arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
+    if (!launch.active) return;
     ptx::storeRelaxed16(launch.team.peer[hop] + at(launch.epoch, slot, i), detail::toWords(sent(data)));
   }
 
@@ -83,6 +84,7 @@ struct Mailbox {
   /// file for what orders it before the next packet.
   __device__ static void clear(Launch<N> &launch, u32 slot, u32 i) {
     launch.begin();
+    if (!launch.active) return;
     empty(launch.team.peer[0] + at(launch.epoch, slot, i));
   }
 
@@ -97,7 +99,7 @@ struct Mailbox {
     detail::awaitLines<Wire<Spare<T>::kWord>, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted, lines, seen);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
-      if (kClears && (kCount == 1 || (wanted >> s & 1))) empty(lines + s * Lines::kSlotBytes);
+      if (kClears && launch.active && (kCount == 1 || (wanted >> s & 1))) empty(lines + s * Lines::kSlotBytes);
       part[s] = detail::fromWords<P>(seen[s]);
     }
   }

@@ -5,17 +5,13 @@
 
 namespace coll {
 
-/// Counts the failed looks of a thread's waits. After an abort every later wait of the thread gives up at its first
-/// failed look, so the kernel runs to its end with meaningless data; the host then reports `Status` and discards it.
+/// How often a thread looks in vain before it looks at the abort word and the time. After an abort every later wait of
+/// the thread gives up at its first failed look, so the kernel runs to its end with meaningless data; the host then
+/// reports `Status` and discards it.
 struct Watch {
-  static constexpr u32 kLooksPerCheck = 1u << 14;
+  u32 patience = 1u << 14;
 
-  u32 looks = 0; ///< failed looks since the last check
-
-  /// To be called after a failed look: true once in kLooksPerCheck times, when the abort word and the time are to be
-  /// looked at, and at every look until `goOn`.
-  __device__ bool due() { return ++looks >= kLooksPerCheck; }
-  __device__ void goOn() { looks = 0; }
+  __device__ void giveUp() { patience = 1; }
 };
 
 /// Whether somebody has ended all waits. Relaxed: the host or another thread may set the word at any time.

@@ -21,16 +21,16 @@ using Packet = Box::P;
 
 template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const auto x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, launch.me(), i, x);
   });
 #ifndef NO_BARRIER
   launch.barrier(0);
 #endif
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    coll::store<Shape>(a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    coll::store<Shape>(launch, a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
   });
 }
 

@@ -58,8 +58,8 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
 #ifdef FLAG_FIRST
   announce(launch, me);
 #endif
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) Box::send(launch, hop, me, i, x);
@@ -69,8 +69,8 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
 #endif
 
   await(launch);
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    coll::store<Shape>(a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    coll::store<Shape>(launch, a.y, i, a.M, coll::reduceSlots<Op, T, Box>(launch, i));
   });
 }
 

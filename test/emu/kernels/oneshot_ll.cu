@@ -53,12 +53,12 @@ __device__ inline void finish(coll::Launch<N> &launch) {
 
 template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const auto x = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const auto x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) send(launch, hop, i, x);
     const auto y = coll::reduceSlots<Op, T, Box>(launch, i, x);
-    coll::store<Shape>(a.y, i, a.M, y);
+    coll::store<Shape>(launch, a.y, i, a.M, y);
   });
 }
 

@@ -23,8 +23,8 @@ template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #ifdef ALONE
     if (!Packet::hasPiece(i, 0, a.M)) return;
@@ -33,7 +33,7 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
 
     const Packet y = coll::reduceSlots<Op, T, Box>(launch, i, x);
-    coll::store<Shape>(a.y, i, a.M, y);
+    coll::store<Shape>(launch, a.y, i, a.M, y);
   });
 }
 

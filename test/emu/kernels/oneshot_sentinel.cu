@@ -77,14 +77,14 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   clearPrevious(launch, LINES);
 #endif
 #endif
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) send(launch, hop, i, x);
 
     const Packet y = coll::reduceSlots<Op, T, Reader>(launch, i, x);
-    coll::store<Shape>(a.y, i, a.M, y);
+    coll::store<Shape>(launch, a.y, i, a.M, y);
   });
 }
 

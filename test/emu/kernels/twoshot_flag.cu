@@ -28,19 +28,19 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::Pieces<Shape, T, N> pieces(a.M);
   const coll::u32 packets = Packet::count(pieces.piece);
 
-  Shape::forEach(packets, [&](coll::u32 i) {
+  Shape::forEach(launch, packets, [&](coll::u32 i) {
     launch.begin();
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       if (!coll::reaches<Shape, Packet>(i, pieces.size(p))) continue;
-      Rs::send(launch, hop, me, i, coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p)));
+      Rs::send(launch, hop, me, i, coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p)));
     }
   });
   Rs::announce(launch, me);
 
   Rs::await(launch, 0, N, me);
-  Shape::forEach(packets, [&](coll::u32 i) {
+  Shape::forEach(launch, packets, [&](coll::u32 i) {
     if (!coll::reaches<Shape, Packet>(i, pieces.size(me))) return;
     const Packet s = coll::reduceSlots<Op, T, Rs>(launch, i);
 #pragma unroll
@@ -49,10 +49,10 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   Ag::announce(launch, me);
 
   Ag::await(launch, 0, N, me);
-  Shape::forEach(packets, [&](coll::u32 i) {
+  Shape::forEach(launch, packets, [&](coll::u32 i) {
     coll::eachSlot<Ag>(
         launch, i, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
-        [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr); });
+        [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), Yr); });
   });
 }
 

@@ -24,14 +24,14 @@ template <class Shape>
 __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> X(a.M);
-  Shape::forEach(Packet::count(X.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(X.piece), [&](coll::u32 i) {
     const auto reaches = [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, X.size(r)); };
     Packet own = {};
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const auto p = coll::rankAt<N>(me, hop);
       if (!reaches(p)) continue;
-      const auto Xp = coll::load<Shape, Packet>(a.x + X.begin(p), i, X.size(p));
+      const auto Xp = coll::load<Shape, Packet>(launch, a.x + X.begin(p), i, X.size(p));
       if (hop == 0) own = Xp;
       else Rs::send(launch, hop, me, i, Xp);
     }
@@ -42,7 +42,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
       for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, i, s);
     }
     coll::eachSlot<Ag>(launch, i, s, reaches, [&](coll::u32 r, const Packet &Yr) {
-      coll::store<Shape>(a.y + X.begin(r), i, X.size(r), Yr);
+      coll::store<Shape>(launch, a.y + X.begin(r), i, X.size(r), Yr);
     });
   });
 }

@@ -24,14 +24,14 @@ template <class Shape>
 __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M);
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     const auto reaches = [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); };
     Packet own = {};
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const auto p = coll::rankAt<N>(me, hop);
       if (!reaches(p)) continue;
-      const auto Xp = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+      const auto Xp = coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p));
       if (hop == 0) own = Xp;
       else Rs::send(launch, hop, me, i, Xp);
     }
@@ -42,7 +42,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
       for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, i, s);
     }
     coll::eachSlot<Ag>(launch, i, s, reaches, [&](coll::u32 r, const Packet &Yr) {
-      coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr);
+      coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), Yr);
     });
   });
 }

@@ -27,13 +27,13 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M);
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     const auto reaches = [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); };
     Packet X[N];
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
-      if (reaches(p)) X[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+      if (reaches(p)) X[hop] = coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p));
     }
     launch.begin();
 #pragma unroll
@@ -49,7 +49,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
 
     coll::eachSlot<Ag::Kept>(launch, i, s, reaches, [](coll::u32, const Packet &) {});
     coll::eachSlot<Ag>(launch, i, s, reaches, [&](coll::u32 r, const Packet &Yr) {
-      coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr);
+      coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), Yr);
     });
   });
 }

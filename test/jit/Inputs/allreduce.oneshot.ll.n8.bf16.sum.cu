@@ -21,16 +21,16 @@ template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allreduce.coll:8    forall p in ranks: x -> p.box[me]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
 
     // allreduce.coll:9    y = reduce(op, r in ranks: box[r])
     const Packet y = coll::reduceSlots<Op, T, Box>(launch, i, x);
-    coll::store<Shape>(a.y, i, a.M, y);
+    coll::store<Shape>(launch, a.y, i, a.M, y);
   });
 }
 

@@ -23,14 +23,14 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:17   forall p in ranks: X[p] -> p.rs[me]
     Packet X[N];
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       if (coll::reaches<Shape, Packet>(i, pieces.size(p)))
-        X[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+        X[hop] = coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p));
     }
     launch.begin();
 #pragma unroll
@@ -50,7 +50,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
     // allreduce.coll:20   forall r in ranks: Y[r] = ag[r]
     coll::eachSlot<Ag>(
         launch, i, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
-        [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), Yr); });
+        [&](coll::u32 r, const Packet &Yr) { coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), Yr); });
   });
 }
 
