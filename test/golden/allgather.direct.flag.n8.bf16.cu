@@ -30,9 +30,9 @@ template <class Shape>
 __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allgather.coll:10    forall p in ranks: x -> p.box[me]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
@@ -43,14 +43,15 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   // allgather.coll:11    forall r in ranks: y[r] = box[r]
   Box::await(launch, 0, N, me);
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const Packet x_2 = coll::load<Shape, Packet>(a.x, i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     coll::eachSlot<Box>(
         launch, i, x_2, [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {
-          coll::store<Shape>(a.y + r * (a.M), i, a.M, box);
+          coll::store<Shape>(launch, a.y + r * (a.M), i, a.M, box);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -60,5 +61,4 @@ allgather_direct_flag_n8_bf16(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);
   else direct<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -30,15 +30,15 @@ template <class Shape>
 __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allgather.coll:18    x -> (me + 1).box[0]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
     Box::send(launch, 1, 0, i, x);
 
     // allgather.coll:19    y[me] = x
-    const Packet x_2 = coll::load<Shape, Packet>(a.x, i, a.M);
-    coll::store<Shape>(a.y + me * (a.M), i, a.M, x_2);
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+    coll::store<Shape>(launch, a.y + me * (a.M), i, a.M, x_2);
   });
 
   // allgather.coll:18    x -> (me + 1).box[0]
@@ -50,14 +50,14 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     // allgather.coll:21    let part = box[s - 1]
     Box::await(launch, s - 1, 1);
 
-    Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+    Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
       const Packet part_2 = coll::readSlot<Box>(launch, s - 1, i);
 
       // allgather.coll:22    part -> (me + 1).box[s]
       Box::send(launch, 1, s, i, part_2);
 
       // allgather.coll:23    y[me - s] = part
-      coll::store<Shape>(a.y + coll::rankAt<N>(me, N - s) * (a.M), i, a.M, part_2);
+      coll::store<Shape>(launch, a.y + coll::rankAt<N>(me, N - s) * (a.M), i, a.M, part_2);
     });
 
     // allgather.coll:22    part -> (me + 1).box[s]
@@ -67,10 +67,11 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   // allgather.coll:25    y[me + 1] = box[N - 2]
   Box::await(launch, 6, 1);
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     const Packet box = coll::readSlot<Box>(launch, 6, i);
-    coll::store<Shape>(a.y + coll::rankAt<N>(me, 1) * (a.M), i, a.M, box);
+    coll::store<Shape>(launch, a.y + coll::rankAt<N>(me, 1) * (a.M), i, a.M, box);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -80,5 +81,4 @@ allgather_ring_flag_n8_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -35,14 +35,14 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:22    forall p in ranks: X[p] -> p.rs[me]
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       if (!coll::reaches<Shape, Packet>(i, pieces.size(p))) continue;
-      x[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p));
     }
     launch.begin();
 #pragma unroll
@@ -58,9 +58,9 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   // allreduce.coll:23    let s = reduce(op, r in ranks: rs[r])
   Rs::await(launch, 0, N, me);
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
-      const Packet x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(me), i, pieces.size(me));
       const Packet s = coll::reduceSlots<Op, T, Rs>(launch, i, x_2);
 
       // allreduce.coll:24    forall p in ranks: s -> p.ag[me]
@@ -74,13 +74,14 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   // allreduce.coll:25    forall r in ranks: Y[r] = ag[r]
   Ag::await(launch, 0, N, me);
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     coll::eachSlot<Ag>(
         launch, i, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
         [&](coll::u32 r, const Packet &ag) {
-          coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), ag);
+          coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), ag);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -90,5 +91,4 @@ allreduce_twoshot_flag_n2_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) twoshot<coll::OnePacket>(launch, a);
   else twoshot<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -29,13 +29,13 @@ template <class Shape>
 __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // alltoall.coll:10    forall p in ranks: x[p] -> p.box[me]
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
-      x[hop] = coll::load<Shape, Packet>(a.x + p * (a.M), i, a.M);
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
     launch.begin();
 #pragma unroll
@@ -48,14 +48,15 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   // alltoall.coll:11    forall r in ranks: y[r] = box[r]
   launch.barrier(0);
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
-    const Packet x_2 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
     coll::eachSlot<Box>(
         launch, i, x_2, [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {
-          coll::store<Shape>(a.y + r * (a.M), i, a.M, box);
+          coll::store<Shape>(launch, a.y + r * (a.M), i, a.M, box);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -65,5 +66,4 @@ alltoall_direct_barrier_n8_bf16(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);
   else direct<coll::AnyPackets>(launch, a);
-  launch.finish();
 }
