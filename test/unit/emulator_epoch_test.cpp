@@ -57,3 +57,14 @@ TEST(EmulatorEpoch, ThreadsWithoutPacketsWait) {
   few.defects = {"EARLY_EPOCH"};
   EXPECT_GT(countBad(few, 20), 4);
 }
+
+// On the quick path they meet before their first wait, all of them with a packet or not.
+TEST(EmulatorEpoch, QuickPathSettles) {
+  for (std::uint64_t count : {128, 100}) {
+    AllReduce full = job("oneshot_ll.cu", "ll", 0);
+    full.steps.assign(4, {count, 1, 64});
+    expectGood(full, 40);
+    full.defects = {"EARLY_EPOCH"};
+    EXPECT_GT(countBad(full, 40), 0) << count;
+  }
+}

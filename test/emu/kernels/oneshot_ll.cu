@@ -1,6 +1,7 @@
 // One-shot all-reduce, sync ll. With COPIES 1 it is wrong: a fast rank overwrites lines that a slow one has yet to
 // read. TORN_LINES sends a line as four separate words, as st.v4.b32 may. EARLY_EPOCH moves the epoch on before all
-// threads of the CTA have read it, and NO_WRAP past its largest value without the clearing that this takes.
+// threads of the CTA have read it: they meet neither on the way nor at the end. NO_WRAP moves it past its largest value
+// without the clearing that this takes.
 #include "coll/device.h"
 
 namespace {
@@ -53,6 +54,9 @@ __device__ inline void finish(coll::Launch<N> &launch) {
 
 template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
+#ifdef EARLY_EPOCH
+  launch.settled = true;
+#endif
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     const auto x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 #pragma unroll
