@@ -1,14 +1,19 @@
 #include "check/Counts.h"
 
+#include "check/Expansion.h"
+
 #include <algorithm>
 
 namespace coll::check {
 
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
-  const std::uint64_t n = std::uint64_t(program.ranks), unit = 16 / std::min(16u, sizeOf(program.dtype));
-  // Pieces of three packets: in the one all of them full, in the other the last third of them short or empty.
-  const std::uint64_t classes[] = {1, n - 1, n, 3 * n * unit, 2 * n * unit + unit + 1};
+  const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
+  // Pieces of three packets: in the one all of them full, in the other the last third of them short or empty. Where
+  // packets come in groups, pieces are not whole numbers of those: then all but the last pieces have a few elements more
+  // than one group.
+  const std::uint64_t few = program.wire().together > 1 ? n * unit + 1 : 2 * n * unit + unit + 1;
+  const std::uint64_t classes[] = {1, n - 1, n, 3 * n * unit, few};
   std::vector<Extents> all;
   auto add = [&](const Extents &counts) {
     for (const ir::Buffer &b : program.buffers)

@@ -315,9 +315,15 @@ void Sizes::packetCounts(std::vector<std::uint64_t> &out, std::uint64_t packetEl
   }
 }
 
+std::uint64_t packetElements(const ir::Program &program) {
+  // Where a packet ends does not matter as long as pieces are whole numbers of them: 16 bytes, as pieces are. Those that
+  // come in groups share their fate, and the group counts as one.
+  const ir::Wire wire = program.wire();
+  return std::max(1u, (wire.together > 1 ? wire.payloadBytes * wire.together : 16) / sizeOf(program.dtype));
+}
+
 Classes classify(const Expansion &expansion, const std::vector<Sizes> &sizes) {
-  // Where a packet ends does not matter as long as pieces are whole numbers of them: 16 bytes, as pieces are.
-  Classes classes{16 / std::min(16u, sizeOf(expansion.program->dtype)), {}};
+  Classes classes{packetElements(*expansion.program), {}};
   std::vector<std::uint64_t> packets;
   for (const Sizes &s : sizes) s.packetCounts(packets, classes.packetElements);
   std::sort(packets.begin(), packets.end());

@@ -127,6 +127,9 @@ struct Classes {
   }
 };
 
+/// The elements that have one fate, as far as the proof is concerned.
+std::uint64_t packetElements(const ir::Program &program);
+
 Classes classify(const Expansion &expansion, const std::vector<Sizes> &sizes);
 
 } // namespace coll::check

@@ -173,9 +173,10 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
 }
 
 std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
-  bool ll = false, sentinel = false, flag = false;
+  bool ll = false, lines = false, sentinel = false, flag = false;
   for (const ir::Mailbox &m : program.mailboxes) {
     ll |= m.sync == ir::Sync::LL;
+    lines |= m.sync == ir::Sync::LL128;
     sentinel |= m.sync == ir::Sync::Sentinel;
     flag |= m.sync == ir::Sync::Flag;
   }
@@ -183,6 +184,9 @@ std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
   if (sentinel)
     text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived";
+  if (lines)
+    text += "; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at "
+            "once, arrive whole, which platforms have to declare";
   if (sentinel || reliesOnWaits)
     text +=
         "; assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "

@@ -1,6 +1,5 @@
 #include "codegen/EmitCuda.h"
 #include "codegen/Names.h"
-#include "passes/Passes.h"
 
 #include <numeric>
 
@@ -83,17 +82,22 @@ Manifest buildManifest(const Program &program) {
   }
   for (const Mailbox &box : program.mailboxes) {
     m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
-                           std::uint64_t(box.copies), passes::lineBytes(box.sync), passes::payloadBytes(box.sync),
+                           std::uint64_t(box.copies), wireOf(box.sync).lineBytes, wireOf(box.sync).payloadBytes,
                            box.offset});
+    m.minArch = std::max(m.minArch, wireOf(box.sync).minArch);
+    m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
     // -0.0 in every element: coll::sentinel::Spare.
     if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = sizeOf(program.dtype) == 4 ? 0x80000000u : 0x80008000u;
   }
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
   m.barriers = program.barriers;
-  m.packetBytes = passes::packetBytes(program);
+  const Wire wire = program.wire();
+  m.packetBytes = wire.payloadBytes;
+  m.packetsTogether = wire.together;
+  m.alignment = std::min(wire.payloadBytes, 16u); // vectors are loaded and stored in units of 8 or 16 bytes
   const std::uint64_t size = sizeOf(program.dtype);
-  m.wholeUnit = std::max<std::uint64_t>(1, m.packetBytes / size);
+  m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
   if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
   if (const Length *domain = largestDomain(program)) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece};

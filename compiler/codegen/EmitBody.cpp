@@ -395,8 +395,9 @@ private:
   /// A loop of one load and one send for each rank: all loads go out before the first send waits for its own. Not for
   /// so many ranks that the packets would not fit into registers.
   bool loadsFirst(const ForRanks &loop) const {
-    constexpr int kMaxPackets = 16;
-    if (loop.body.size() != 2 || program.ranks > kMaxPackets) return false;
+    constexpr int kMaxUnits = 16; // of 16 bytes
+    const int units = program.ranks * int(program.wire().payloadBytes > 16 ? 2 : 1);
+    if (loop.body.size() != 2 || units > kMaxUnits) return false;
     const auto *load = std::get_if<Load>(&loop.body[0].op());
     const auto *send = std::get_if<Send>(&loop.body[1].op());
     return load && send && send->value == load->result && send->peer.isVariable(loop.variable);

@@ -5,7 +5,6 @@
 #include "codegen/CodeWriter.h"
 #include "codegen/EmitBody.h"
 #include "codegen/Names.h"
-#include "passes/Passes.h"
 
 namespace coll::codegen {
 
@@ -62,7 +61,7 @@ private:
     std::string text = box.name + "[" + box.slots.str() + "], " + keyword(box.sync).str() + ", ";
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
-    return text + "; a slot holds " + std::to_string(box.lines * passes::payloadBytes(box.sync)) + " bytes";
+    return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
   }
 
   void constants() {
@@ -97,6 +96,7 @@ private:
   static const char *deviceNamespace(Sync sync) {
     switch (sync) {
     case Sync::LL: return "ll";
+    case Sync::LL128: return "ll128";
     case Sync::Sentinel: return "sentinel";
     case Sync::Flag: return "flag";
     case Sync::Barrier: return "plain";
@@ -117,8 +117,11 @@ private:
                llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
       out.from(0);
     }
-    const unsigned bytes = passes::packetBytes(program);
-    out.line("using Packet = coll::Packet<T, " + llvm::Twine(bytes) + ">; // what a thread handles at a time");
+    const Wire wire = program.wire();
+    const std::string packet = wire.together > 1
+                                   ? std::string("coll::") + deviceNamespace(program.mailboxes.front().sync) + "::Packet<T>"
+                                   : "coll::Packet<T, " + std::to_string(wire.payloadBytes) + ">";
+    out.line("using Packet = " + packet + "; // what a thread handles at a time");
     out.blank();
   }
 

@@ -47,7 +47,7 @@ std::uint64_t Manifest::packets(const Extents &values) const {
   std::uint64_t elements = product(domain.extents, ranks, values);
   if (domain.split)
     elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
-  return llvm::divideCeil(elements * size, packetBytes);
+  return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
 }
 
 bool Manifest::wholePackets(const Extents &values) const {
@@ -98,6 +98,9 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("regionBytes", m.regionBytes);
   json.attribute("barriers", m.barriers);
   json.attribute("packetBytes", m.packetBytes);
+  json.attribute("packetsTogether", m.packetsTogether);
+  json.attribute("alignment", m.alignment);
+  json.attribute("unsplitBytes", m.unsplitBytes);
   json.attribute("wholeUnit", m.wholeUnit);
   json.attribute("capacity", m.capacity);
   json.attribute("maxThreads", m.maxThreads);

@@ -82,6 +82,7 @@ private:
     box.name = decl.name.text;
     box.where = where;
     if (mode == ast::SyncMode::Ll) box.sync = Sync::LL;
+    else if (mode == ast::SyncMode::Ll128) box.sync = Sync::LL128;
     else if (mode == ast::SyncMode::Sentinel) box.sync = Sync::Sentinel;
     else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;

@@ -7,12 +7,26 @@ namespace coll::ir {
 llvm::StringRef keyword(Sync sync) {
   switch (sync) {
   case Sync::LL: return "ll";
+  case Sync::LL128: return "ll128";
   case Sync::Sentinel: return "sentinel";
   case Sync::Flag: return "flag";
   case Sync::Barrier: return "barrier";
   }
   return {};
 }
+
+Wire wireOf(Sync sync) {
+  switch (sync) {
+  case Sync::LL: return {8, 16};
+  case Sync::LL128: return {30, 32, 32, 128, 90};
+  case Sync::Sentinel:
+  case Sync::Flag:
+  case Sync::Barrier: return {16, 16};
+  }
+  return {};
+}
+
+Wire Program::wire() const { return mailboxes.empty() ? Wire{16, 16} : wireOf(mailboxes.front().sync); }
 
 bool Length::sameDomain(const Length &other) const {
   return (kind == Kind::Piece) == (other.kind == Kind::Piece) && extents == other.extents;

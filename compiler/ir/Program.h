@@ -13,8 +13,18 @@
 namespace coll::ir {
 
 /// The arrival protocols that can be lowered. Others are refused before there is IR of them.
-enum class Sync { LL, Sentinel, Flag, Barrier };
+enum class Sync { LL, LL128, Sentinel, Flag, Barrier };
 llvm::StringRef keyword(Sync sync);
+
+/// What a sync mode makes of a vector: packets, each of which takes a line of a slot.
+struct Wire {
+  unsigned payloadBytes;     ///< of a packet
+  unsigned lineBytes;        ///< that a packet takes in a slot
+  unsigned together = 1;     ///< packets come in whole groups of so many, whose threads act as one
+  unsigned unsplitBytes = 8; ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
+  unsigned minArch = 70;     ///< the lowest sm_XX that the mode is for
+};
+Wire wireOf(Sync sync);
 
 struct Value {
   std::string name; ///< the author's where there is one
@@ -85,6 +95,9 @@ struct Program {
   unsigned barriers = 0;
   std::uint64_t regionBytes = 0;
   std::string proof, strength; ///< what the checker says, and what its proof rests on
+
+  /// The form of its packets: that of its mailboxes, which all have one of the same payload.
+  Wire wire() const;
 
   ValueId addValue(std::string name, Length length);
 

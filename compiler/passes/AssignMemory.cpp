@@ -25,26 +25,6 @@ std::uint64_t capacity(const Program &program, const Length &length) {
   return llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(program.ranks)), unit);
 }
 
-} // namespace
-
-unsigned payloadBytes(Sync sync) {
-  switch (sync) {
-  case Sync::LL: return 8;
-  case Sync::Sentinel:
-  case Sync::Flag:
-  case Sync::Barrier: return 16;
-  }
-  return 0;
-}
-
-unsigned lineBytes(Sync) { return 16; }
-
-unsigned packetBytes(const Program &program) {
-  return program.mailboxes.empty() ? 16 : payloadBytes(program.mailboxes.front().sync);
-}
-
-namespace {
-
 constexpr std::uint64_t kMostRegionBytes = std::uint64_t(1) << 40; ///< a terabyte: more is a slip of the pen
 constexpr std::uint64_t kMostPackets = std::uint64_t(1) << 31;     ///< kernels count packets in 32 bits
 
@@ -76,7 +56,7 @@ bool checkSizes(const Program &program, Context &context) {
 bool assignMemory(Program &program, Context &context) {
   if (!checkSizes(program, context)) return false;
   for (const Mailbox &box : program.mailboxes)
-    if (payloadBytes(box.sync) != packetBytes(program)) {
+    if (wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {
       const std::uint32_t where = std::uint32_t(box.where);
       context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
                                 "mailboxes of different wire forms in one algorithm cannot be lowered yet");
@@ -91,11 +71,12 @@ bool assignMemory(Program &program, Context &context) {
   std::uint64_t at = llvm::alignTo(kBarrierWords + program.barriers * kMaxCtas * program.ranks * 4, 128);
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
-    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), payloadBytes(box.sync));
-    box.lines = std::max<std::uint64_t>(box.lines, 1);
+    const Wire wire = wireOf(box.sync);
+    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), wire.payloadBytes);
+    box.lines = llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together);
     box.offset = at;
     const std::uint64_t slots = std::uint64_t(box.slots.value());
-    at += std::uint64_t(box.copies) * slots * box.lines * lineBytes(box.sync);
+    at += std::uint64_t(box.copies) * slots * box.lines * wire.lineBytes;
     if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
     at = llvm::alignTo(at, 128);
   }

@@ -15,7 +15,7 @@ struct Context {
 
 /// Makes explicit what a sync mode needs around sends and reads. `barrier`: polls become Reads, with a Barrier before
 /// the first read that follows its sends. `flag`: polls become Reads, with Signals behind the sends and Awaits before the
-/// reads, in ordered loops too. `sentinel`: a Clear behind the read. `ll` needs nothing.
+/// reads, in ordered loops too. `sentinel`: a Clear behind the read. `ll` and `ll128` need nothing.
 bool expandSyncModes(ir::Program &program, Context &context);
 
 /// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
@@ -35,12 +35,5 @@ bool assignMemory(ir::Program &program, Context &context);
 
 /// Refuses, with a not-lowered error, a program that has a form the emitter does not know.
 bool checkEmittable(const ir::Program &program, Context &context);
-
-/// Bytes of payload in a packet of this mode, and bytes that it takes in a slot.
-unsigned payloadBytes(ir::Sync sync);
-unsigned lineBytes(ir::Sync sync);
-
-/// Payload of the packets of a program: that of its mailboxes' mode, 16 where it has none.
-unsigned packetBytes(const ir::Program &program);
 
 } // namespace coll::passes

@@ -63,6 +63,12 @@ Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &requ
   return adversary;
 }
 
+std::string Adversary::lacking() const {
+  if (manifest.unsplitBytes <= 8 || unsigned(atomicity) >= manifest.unsplitBytes) return "";
+  return "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
+         " bytes to arrive whole, and here they may arrive in parts";
+}
+
 Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
   RunRequest ofSeed = request;
   ofSeed.seed = seed;

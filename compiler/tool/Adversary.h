@@ -20,6 +20,9 @@ public:
   };
   Result<Outcome> run(std::uint64_t seed) const;
 
+  /// What the kernel needs of stores that the atomicity does not give it; empty if it gives enough.
+  std::string lacking() const;
+
 private:
   Adversary(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity, Reference reference)
       : manifest(kernel.manifest), request(request), atomicity(atomicity), reference(std::move(reference)) {}

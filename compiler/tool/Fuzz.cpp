@@ -12,8 +12,10 @@
 using namespace coll;
 using namespace coll::tool;
 
-static emu::Atomicity atomicityFrom(const Arguments &arguments) {
+/// As asked for; else the least that the member is made for.
+static emu::Atomicity atomicityFrom(const Arguments &arguments, const Manifest &manifest) {
   const std::string given = arguments.choice("--atomicity", {"element", "8", "16", "128"});
+  if (!arguments.has("--atomicity") && manifest.unsplitBytes > 16) return emu::Atomicity::Bytes128;
   return given == "8"     ? emu::Atomicity::Bytes8
          : given == "16"  ? emu::Atomicity::Bytes16
          : given == "128" ? emu::Atomicity::Bytes128
@@ -33,7 +35,7 @@ static Adversary adversaryFor(const Program &program, const Member &member, cons
   request.scalars = sizes.scalars;
   request.randomCounts = !openExtents(kernel.manifest, sizes).empty();
   request.maxElements = 1024; // a few packets per thread show all that many would, sooner
-  return orFail(Adversary::create(kernel, request, atomicityFrom(arguments)));
+  return orFail(Adversary::create(kernel, request, atomicityFrom(arguments, kernel.manifest)));
 }
 
 namespace {
@@ -86,6 +88,7 @@ static bool fuzzMember(const Program &program, const Member &member, const Argum
   }
   const std::string seed = std::to_string(campaign.failedSeed);
   if (campaign.failure.back() != '\n') campaign.failure += '\n';
+  if (const std::string lacking = adversary.lacking(); !lacking.empty()) campaign.failure += lacking + "\n";
   print("FAILED   " + what + ": seed " + seed + "\n" + campaign.failure +
         (replay ? "" : "the same command with `--replay " + seed + "` shows it again\n"));
   return false;
@@ -117,7 +120,8 @@ const Verb fuzzVerb{
      {"--seeds", "K", "seeds 1 to K, each another schedule, inputs and sizes; 100 if not given"},
      {"--launches", "L", "launches per seed; 6 if not given"},
      {"--atomicity", "element|8|16|128",
-      "the largest part of a store that peers see at once, in bytes; an element if not given"},
+      "the largest part of a store that peers see at once, in bytes; if not given an element, or what the sync mode "
+      "needs of the hardware"},
      {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
      {"--replay", "SEED", "run this seed alone"},
      {"--unchecked", "", "run it although the checker refutes it"}},

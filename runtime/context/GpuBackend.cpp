@@ -171,6 +171,7 @@ public:
 
 private:
   const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
+  Result<void> checkPlatform(const Manifest &manifest) const;
   Result<void> fill(const SymmetricRegion &region, const Manifest &manifest);
 
   std::unique_ptr<Gpus> gpus;
@@ -218,6 +219,25 @@ Result<void> GpuBackend::download(int rank, void *to, const void *from, std::uin
   return cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize");
 }
 
+/// Whether stores arrive as whole as the kernel needs them, between every two ranks.
+Result<void> GpuBackend::checkPlatform(const Manifest &manifest) const {
+  for (int a = 0; a < ranks(); ++a)
+    for (int b = 0; b <= a; ++b) {
+      const Gpu &one = gpuOf(a), &other = gpuOf(b);
+      const Link link = gpus->link(one, other);
+      if (manifest.unsplitBytes <= unsplitBytes(std::min(one.arch, other.arch), link)) continue;
+      const auto name = [](const Gpu &gpu) {
+        return "GPU " + std::to_string(gpu.ordinal) + " (" + gpu.name + ", sm_" + std::to_string(gpu.arch) + ")";
+      };
+      return Error{Error::Code::MachineLacks,
+                   "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
+                       " bytes to arrive whole, which is not declared for " + name(other) +
+                       (link == Link::SameGpu ? "" : " and " + name(one)) + " " + std::string(coll::describe(link)) +
+                       "; choose a member of another sync mode"};
+    }
+  return {};
+}
+
 /// Gives the mailboxes of all ranks what they hold before the first launch; regions come zeroed. Returns when all have it:
 /// a rank must not send into a slot that is yet to be filled.
 Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &manifest) {
@@ -239,6 +259,7 @@ Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
   const Manifest &manifest = kernel.manifest;
   if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
     return Error{Error::Code::Failed, "`" + manifest.member + "` has too many arguments"};
+  if (auto able = checkPlatform(manifest); !able) return able.error();
   auto loaded = std::make_unique<GpuKernel>(*gpus, manifest);
   std::map<unsigned, std::string> cubins;
   for (const Gpu &gpu : gpus->list) {

@@ -76,8 +76,9 @@ std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const 
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;
     elements = ((elements + ranks - 1) / ranks + unit - 1) / unit * unit;
   }
-  const std::uint64_t perPacket = std::max<std::uint64_t>(1, manifest.packetBytes / size);
-  return (elements + perPacket - 1) / perPacket;
+  const std::uint64_t together = manifest.packetsTogether;
+  const std::uint64_t perGroup = std::max<std::uint64_t>(1, manifest.packetBytes * together / size);
+  return (elements + perGroup - 1) / perGroup * together;
 }
 
 /// Two arguments that share memory do so as an `inplace` of the contract says: `y = x`, whole, or `x = y[me]`.
@@ -136,7 +137,7 @@ bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std:
       packets(extents) > std::uint64_t(shape.grid) * shape.block)
     return false;
   return std::all_of(pointers.begin(), pointers.end(), [&](void *pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % manifest.packetBytes == 0;
+    return reinterpret_cast<std::uintptr_t>(pointer) % manifest.alignment == 0;
   });
 }
 

@@ -116,6 +116,14 @@ Gpus::~Gpus() {
   for (const Gpu &gpu : list) cuda.cuDevicePrimaryCtxRelease(gpu.device);
 }
 
+/// Atomics on a peer's memory are native over NVLink alone.
+Link Gpus::link(const Gpu &a, const Gpu &b) const {
+  if (a.device == b.device) return Link::SameGpu;
+  int native = 0;
+  cuda.cuDeviceGetP2PAttribute(&native, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a.device, b.device);
+  return native ? Link::NvLink : Link::Other;
+}
+
 std::string Gpus::describe() const {
   std::string text;
   for (std::size_t first = 0, last; first < list.size(); first = last) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "coll/Result.h"
+#include "platform/Platform.h"
 
 #include <cuda.h>
 
@@ -50,6 +51,8 @@ public:
 
   const Cuda &cuda;
   std::vector<Gpu> list;
+
+  Link link(const Gpu &a, const Gpu &b) const;
 
   /// "2 x NVIDIA H200"
   std::string describe() const;

@@ -2,6 +2,7 @@
 #include "platform/DynamicLibrary.h"
 #include "platform/Nccl.h"
 #include "platform/Nvrtc.h"
+#include "platform/Platform.h"
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,13 @@ TEST(Libraries, WheelsOfAVirtualEnvironment) {
   ASSERT_FALSE(library);
   EXPECT_NE(library.error().text.find("nvidia/no_such_thing/lib/libcoll-no-such-thing.so.1"), std::string::npos)
       << library.error().text;
+}
+
+TEST(Platforms, LinesOf128BytesAreDeclaredForNvLinkFromSm90On) {
+  EXPECT_EQ(unsplitBytes(90, Link::NvLink), 128u);
+  EXPECT_EQ(unsplitBytes(100, Link::SameGpu), 128u);
+  EXPECT_EQ(unsplitBytes(90, Link::Other), 8u);
+  EXPECT_EQ(unsplitBytes(80, Link::NvLink), 8u);
 }
 
 } // namespace

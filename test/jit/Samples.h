@@ -30,7 +30,7 @@ inline Kernel sampleAllreduce(const std::string &algorithm, int ranks) {
     for (unsigned r = 0; r < unsigned(ranks); ++r) m.promises.back().sources.push_back({r, 0, Manifest::kWhole});
   }
   m.domain = {{"M"}, algorithm == "twoshot"};
-  m.packetBytes = 8;
+  m.packetBytes = m.alignment = 8;
   m.wholeUnit = m.domain.split ? 8 * ranks : 4;
   m.capacity = 32768 * 4;
   const bool oneshot = algorithm == "oneshot";

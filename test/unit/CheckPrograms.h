@@ -44,7 +44,7 @@ inline Program oneShot(const OneShot &o) {
   else
     phase1.push_back(b.forRanks("p", block(b.send(v, peer, box, slot, own))));
   const Index from = o.skipRankZero ? Index::max(var("r"), num(1)) : o.allToSlotZero ? num(0) : var("r");
-  auto receive = o.sync == Sync::LL ? b.poll(got, box, from, own) : b.read(got, box, from, own);
+  auto receive = o.sync == Sync::LL || o.sync == Sync::LL128 ? b.poll(got, box, from, own) : b.read(got, box, from, own);
   Block phase2 = block(b.reduce(s, "r", block(receive), got));
   ValueId result = s;
   if (o.addOwnTwice) phase2.push_back(b.combine(twice, s, v)), result = twice;
@@ -71,6 +71,7 @@ inline Program oneShot(const OneShot &o) {
 struct TwoShot {
   int ranks = 4;
   int copies = 0;
+  Sync sync = Sync::LL;
   int loops = 1;            ///< packet loops that the phases are spread over; 0: none
   bool storeNext = false;   ///< stores piece r of the gathered ones as piece r + 1
   bool gatherFirst = false; ///< waits for the gathered pieces before the own one is sent
@@ -83,8 +84,8 @@ inline Program twoShot(const TwoShot &o) {
   ProgramBuilder b(o.ranks);
   const BufferId x = b.in("x", {"M"}), y = b.out("y", {"M"});
   const std::vector<std::string> M = {"M"};
-  const MailboxId rs = b.box("rs", num(o.ranks), piece(M, me()), o.copies);
-  const MailboxId ag = b.box("ag", num(o.ranks), piece(M, var("slot")), o.copies);
+  const MailboxId rs = b.box("rs", num(o.ranks), piece(M, me()), o.copies, o.sync);
+  const MailboxId ag = b.box("ag", num(o.ranks), piece(M, var("slot")), o.copies, o.sync);
   const ValueId v = b.value("X", piece(M, var("p"))), own = b.value("own", piece(M, me()));
   const ValueId got = b.value("rs", piece(M, me())), s = b.value("s", piece(M, me()));
   const ValueId ownSum = b.value("ownSum", piece(M, me())), part = b.value("ag", piece(M, var("g")));
@@ -113,6 +114,7 @@ inline Program twoShot(const TwoShot &o) {
 struct Rows {
   int ranks = 4;
   int copies = 0;
+  Sync sync = Sync::LL;
   bool inPlace = true;
 };
 
@@ -162,7 +164,7 @@ inline Program reduceScatterPieces(const Rows &o) {
   ProgramBuilder b(o.ranks);
   const std::vector<std::string> M = {"M"};
   const BufferId x = b.in("x", M), y = b.out("y", M);
-  const MailboxId box = b.box("box", num(o.ranks), piece(M, me()), o.copies);
+  const MailboxId box = b.box("box", num(o.ranks), piece(M, me()), o.copies, o.sync);
   const ValueId v = b.value("X", piece(M, var("p"))), own = b.value("own", piece(M, me()));
   const ValueId got = b.value("box", piece(M, me())), s = b.value("s", piece(M, me()));
   b.ensuresReduction(b.pieceOf(y, me()), b.pieceOf(x, me()));

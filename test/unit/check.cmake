@@ -1,6 +1,6 @@
 # The checker, on programs of the IR built by hand.
 coll_unit_test(check_test
-  SOURCES check_order.cpp check_flag.cpp check_sentinel.cpp check_scalars.cpp check_result.cpp check_progress.cpp
+  SOURCES check_order.cpp check_flag.cpp check_lines.cpp check_sentinel.cpp check_scalars.cpp check_result.cpp check_progress.cpp
           check_report.cpp check_counts.cpp check_spin.cpp
   LIBS coll_compiler)
 target_include_directories(check_test PRIVATE ${PROJECT_SOURCE_DIR}/compiler)

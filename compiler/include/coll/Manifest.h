@@ -79,6 +79,9 @@ struct Manifest {
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
   unsigned packetBytes = 0;       ///< payload that one thread handles at a time
+  unsigned packetsTogether = 1;   ///< packets come in whole groups of so many; CTAs have whole groups of threads
+  unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes
+  unsigned unsplitBytes = 8;      ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   std::uint64_t wholeUnit = 1;    ///< packets are all whole where the domain's elements are a multiple of this
   std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`
   unsigned maxThreads = 512;      ///< per CTA
@@ -90,7 +93,7 @@ struct Manifest {
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
   /// clearBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end, and
-  /// a u64 that is not zero if every thread has at most one packet and all are whole and aligned to packetBytes. The
+  /// a u64 that is not zero if every thread has at most one packet and all are whole and aligned to `alignment`. The
   /// kernel then takes its quick path; it is right without, too.
   std::uint64_t parameterBytes() const;
 

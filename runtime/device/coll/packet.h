@@ -67,54 +67,60 @@ __device__ inline void storeElement(char *to, u32 bits) {
   else ptx::store1(to, u8(bits));
 }
 
-/// The first `elements` elements of 8 bytes at an address aligned to the element alone, the others zero.
+/// Elements that fill 8 bytes, at an address aligned to the element alone: the first `left`, the others zero.
 template <u32 kSize>
-__device__ __noinline__ u64 loadPart(const char *from, u32 elements) {
+__device__ inline u64 loadHalf(const char *from, u32 left) {
   u64 v = 0;
 #pragma unroll 1
-  for (u32 e = elements; e != 0; --e) v = v << (8 * kSize) | loadElement<kSize>(from + (e - 1) * kSize);
+  for (u32 e = left < 8 / kSize ? left : 8 / kSize; e != 0; --e)
+    v = v << (8 * kSize) | loadElement<kSize>(from + (e - 1) * kSize);
   return v;
 }
 template <u32 kSize>
-__device__ __noinline__ void storePart(char *to, u32 elements, u64 v) {
+__device__ inline void storeHalf(char *to, u32 left, u64 v) {
 #pragma unroll 1
-  for (u32 e = 0; e != elements; ++e) {
+  for (u32 e = 0; e != (left < 8 / kSize ? left : 8 / kSize); ++e) {
     storeElement<kSize>(to + e * kSize, u32(v));
     v >>= 8 * kSize;
   }
 }
 
-/// How many elements from `begin` on, at most `most`, a vector of `length` has.
+/// The same for a packet of kBytes: what vectors that begin or end anywhere need, out of line for all packets.
+template <u32 kSize, u32 kBytes>
+__device__ __noinline__ Words2 loadShort(const char *from, u32 left) {
+  constexpr u32 kHalf = 8 / kSize;
+  Words2 v = {{loadHalf<kSize>(from, left), 0}};
+  if (kBytes == 16 && left > kHalf) v.w[1] = loadHalf<kSize>(from + 8, left - kHalf);
+  return v;
+}
+template <u32 kSize, u32 kBytes>
+__device__ __noinline__ void storeShort(char *to, u32 left, Words2 v) {
+  constexpr u32 kHalf = 8 / kSize;
+  storeHalf<kSize>(to, left, v.w[0]);
+  if (kBytes == 16 && left > kHalf) storeHalf<kSize>(to + 8, left - kHalf, v.w[1]);
+}
+
+/// How many elements of a vector of `length` there are for a packet that begins at `begin`: at most `most`.
 __device__ inline u32 elementsFrom(u64 begin, u64 length, u32 most) {
   return begin >= length ? 0 : length - begin < most ? u32(length - begin) : most;
 }
 
-} // namespace detail
-
-namespace detail {
-
 template <class Shape, class P, class T>
 __device__ inline P loadDense(const T *from, u32 i, u64 length) {
-  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
-  const u64 begin = u64(i) * P::kElements;
-  if (Shape::kWhole || (begin + P::kElements <= length && u64(from) % P::kBytes == 0)) return loadWhole<P>(at);
-  Words2 v = {{loadPart<kSize>(at, elementsFrom(begin, length, kHalf)), 0}};
-  if constexpr (P::kBytes == 16)
-    v.w[1] = loadPart<kSize>(at + 8, elementsFrom(begin + kHalf, length, kHalf));
-  return fromWords<P>(v);
+  if constexpr (Shape::kWhole) return loadWhole<P>(at);
+  const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
+  if (left == P::kElements && u64(from) % P::kBytes == 0) return loadWhole<P>(at);
+  return fromWords<P>(loadShort<sizeof(T), P::kBytes>(at, left));
 }
 
 template <class Shape, class P, class T>
 __device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
-  constexpr u32 kSize = sizeof(T), kHalf = 8 / kSize;
   char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
-  const u64 begin = u64(i) * P::kElements;
-  if (Shape::kWhole || (begin + P::kElements <= length && u64(to) % P::kBytes == 0)) return storeWhole(at, packet);
-  const Words2 v = toWords(packet);
-  storePart<kSize>(at, elementsFrom(begin, length, kHalf), v.w[0]);
-  if constexpr (P::kBytes == 16)
-    storePart<kSize>(at + 8, elementsFrom(begin + kHalf, length, kHalf), v.w[1]);
+  if constexpr (Shape::kWhole) return storeWhole(at, packet);
+  const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
+  if (left == P::kElements && u64(to) % P::kBytes == 0) return storeWhole(at, packet);
+  storeShort<sizeof(T), P::kBytes>(at, left, toWords(packet));
 }
 
 } // namespace detail

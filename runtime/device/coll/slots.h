@@ -5,15 +5,17 @@
 
 namespace coll {
 
-/// Slots waited for at a time: enough to overlap, few enough to stay in registers.
-constexpr u32 kSlotsInFlight = 8;
+/// Slots waited for at a time: enough to overlap, few enough for packets of 16 bytes, or half as many of twice the size,
+/// to stay in registers.
+template <class P>
+constexpr u32 kSlotsInFlight = P::kBytes > 16 ? 4 : 8;
 
 namespace detail {
 
 template <class Box, int N, class Reaches, class Use>
 __device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, Reaches reaches,
                                 Use use) {
-  constexpr u32 kCount = N < kSlotsInFlight ? N : kSlotsInFlight;
+  constexpr u32 kMost = kSlotsInFlight<typename Box::P>, kCount = N < kMost ? N : kMost;
   const typename Box::P mine = Box::sent(own);
 #pragma unroll 1
   for (u32 first = 0; first < N; first += kCount) {
