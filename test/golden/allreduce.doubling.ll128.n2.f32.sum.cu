@@ -1,0 +1,64 @@
+// allreduce.doubling.ll128   N = 2   f32, sum   generated from allreduce.coll
+//
+// Contract  y == reduce(op, r in ranks: r.x), combined alike on every rank and rounded at each step
+// Mailbox   box[1], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 263040 bytes
+// Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
+//           e+1 from the reader of e (rule T1)
+// Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
+//           threads of a warp at once, arrive whole, which platforms have to declare; assumes that the end of a
+//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
+//           same sequence of launches on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 2;
+using T = float;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[M]
+  T *y; // T[M]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::ll128::Mailbox<T, N, 0, 1152, 1, 8768, 2>;
+using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void doubling(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+    // allreduce.coll:35    var total = x
+    Packet total = coll::load<Shape, Packet>(a.x, i, a.M);
+
+    // allreduce.coll:39    for k in 0 .. log2(N) - 1 {
+    launch.begin();
+#pragma unroll
+    for (int k = 0; k <= 0; ++k) {
+      // allreduce.coll:40    total -> (me ^ (1 << k)).box[k]
+      Box::send(launch, coll::hopTo<N>(me, me ^ (1 << k)), k, i, total);
+
+      // allreduce.coll:41    total = op(total, box[k])
+      const Packet box = coll::readSlot<Box>(launch, k, i);
+      total = coll::combine<Op, T>(total, box);
+    }
+
+    // allreduce.coll:46    y = total
+    coll::store<Shape>(a.y, i, a.M, total);
+  });
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allreduce_doubling_ll128_n2_f32_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) doubling<coll::OnePacket>(launch, a);
+  else doubling<coll::AnyPackets>(launch, a);
+  launch.finish();
+}

@@ -1,0 +1,57 @@
+// reduce_scatter.ring.ll128   N = 2   bf16, sum   generated from reduce_scatter.coll
+//
+// Contract  y == reduce(op, r in ranks: r.x[me]), combined alike on every rank and rounded at each step
+// Mailbox   box[1], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 4195200 bytes
+// Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
+//           e+1 from the reader of e (rule T1)
+// Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
+//           threads of a warp at once, arrive whole, which platforms have to declare; assumes that the end of a
+//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
+//           same sequence of launches on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 2;
+using T = coll::BF16;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[N][M]
+  T *y; // T[M]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::ll128::Mailbox<T, N, 0, 1152, 1, 139840, 2>;
+using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+    // reduce_scatter.coll:18    x[me - 1] -> (me + 1).box[0]
+    const Packet x = coll::load<Shape, Packet>(a.x + coll::rankAt<N>(me, 1) * (a.M), i, a.M);
+    launch.begin();
+    Box::send(launch, 1, 0, i, x);
+
+    // reduce_scatter.coll:20    y = op(box[N - 2], x[me])
+    const Packet x_2 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
+    const Packet box = coll::readSlot<Box>(launch, 0, i);
+    const Packet sum = coll::combine<Op, T>(box, x_2);
+    coll::store<Shape>(a.y, i, a.M, sum);
+  });
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+reduce_scatter_ring_ll128_n2_bf16_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) ring<coll::OnePacket>(launch, a);
+  else ring<coll::AnyPackets>(launch, a);
+  launch.finish();
+}
