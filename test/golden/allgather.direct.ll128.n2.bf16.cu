@@ -31,9 +31,9 @@ template <class Shape>
 __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allgather.coll:10    forall p in ranks: x -> p.box[me]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
@@ -42,9 +42,10 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
     coll::eachSlot<Box>(
         launch, i, x, [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {
-          coll::store<Shape>(a.y + r * (a.M), i, a.M, box);
+          coll::store<Shape>(launch, a.y + r * (a.M), i, a.M, box);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -54,5 +55,4 @@ allgather_direct_ll128_n2_bf16(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);
   else direct<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -31,15 +31,15 @@ template <class Shape>
 __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allgather.coll:18    x -> (me + 1).box[0]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
     Box::send(launch, 1, 0, i, x);
 
     // allgather.coll:19    y[me] = x
-    const Packet x_2 = coll::load<Shape, Packet>(a.x, i, a.M);
-    coll::store<Shape>(a.y + me * (a.M), i, a.M, x_2);
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+    coll::store<Shape>(launch, a.y + me * (a.M), i, a.M, x_2);
 
     // allgather.coll:20    for s in 1 .. N - 2 {
 #pragma unroll
@@ -51,13 +51,14 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
       Box::send(launch, 1, s, i, part_2);
 
       // allgather.coll:23    y[me - s] = part
-      coll::store<Shape>(a.y + coll::rankAt<N>(me, N - s) * (a.M), i, a.M, part_2);
+      coll::store<Shape>(launch, a.y + coll::rankAt<N>(me, N - s) * (a.M), i, a.M, part_2);
     }
 
     // allgather.coll:25    y[me + 1] = box[N - 2]
     const Packet box = coll::readSlot<Box>(launch, 6, i);
-    coll::store<Shape>(a.y + coll::rankAt<N>(me, 1) * (a.M), i, a.M, box);
+    coll::store<Shape>(launch, a.y + coll::rankAt<N>(me, 1) * (a.M), i, a.M, box);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -67,5 +68,4 @@ allgather_ring_ll128_n8_bf16(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

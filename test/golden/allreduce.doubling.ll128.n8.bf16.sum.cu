@@ -32,9 +32,9 @@ template <class Shape>
 __device__ inline void doubling(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allreduce.coll:35    var total = x
-    Packet total = coll::load<Shape, Packet>(a.x, i, a.M);
+    Packet total = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 
     // allreduce.coll:39    for k in 0 .. log2(N) - 1 {
     launch.begin();
@@ -49,8 +49,9 @@ __device__ inline void doubling(coll::Launch<N> &launch, const Args &a) {
     }
 
     // allreduce.coll:46    y = total
-    coll::store<Shape>(a.y, i, a.M, total);
+    coll::store<Shape>(launch, a.y, i, a.M, total);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -60,5 +61,4 @@ allreduce_doubling_ll128_n8_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) doubling<coll::OnePacket>(launch, a);
   else doubling<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

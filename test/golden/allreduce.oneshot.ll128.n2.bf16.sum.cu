@@ -33,17 +33,18 @@ template <class Shape>
 __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // allreduce.coll:11    forall p in ranks: x -> p.box[me]
-    const Packet x = coll::load<Shape, Packet>(a.x, i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x);
 
     // allreduce.coll:12    y = reduce(op, r in ranks: box[r])
     const Packet box = coll::reduceSlots<Op, T, Box>(launch, i, x);
-    coll::store<Shape>(a.y, i, a.M, box);
+    coll::store<Shape>(launch, a.y, i, a.M, box);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -53,5 +54,4 @@ allreduce_oneshot_ll128_n2_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) oneshot<coll::OnePacket>(launch, a);
   else oneshot<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

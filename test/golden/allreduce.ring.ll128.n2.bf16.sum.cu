@@ -35,18 +35,18 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:56    X[me] -> (me + 1).rs[0]
     launch.begin();
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
-      const Packet x = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
+      const Packet x = coll::load<Shape, Packet>(launch, a.x + pieces.begin(me), i, pieces.size(me));
       Rs::send(launch, 1, 0, i, x);
     }
 
     // allreduce.coll:58    let total = op(rs[N - 2], X[me + 1])
     const coll::u32 piece = coll::rankAt<N>(me, 1);
     if (coll::reaches<Shape, Packet>(i, pieces.size(piece))) {
-      const Packet x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(piece), i, pieces.size(piece));
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece), i, pieces.size(piece));
       const Packet rs = coll::readSlot<Rs>(launch, 0, i);
       const Packet total = coll::combine<Op, T>(rs, x_2);
 
@@ -54,15 +54,16 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
       Ag::send(launch, 1, 0, i, total);
 
       // allreduce.coll:60    Y[me + 1] = total
-      coll::store<Shape>(a.y + pieces.begin(piece), i, pieces.size(piece), total);
+      coll::store<Shape>(launch, a.y + pieces.begin(piece), i, pieces.size(piece), total);
     }
 
     // allreduce.coll:66    Y[me + 2] = ag[N - 2]
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
       const Packet ag = coll::readSlot<Ag>(launch, 0, i);
-      coll::store<Shape>(a.y + pieces.begin(me), i, pieces.size(me), ag);
+      coll::store<Shape>(launch, a.y + pieces.begin(me), i, pieces.size(me), ag);
     }
   });
+  launch.finish();
 }
 
 } // namespace
@@ -72,5 +73,4 @@ allreduce_ring_ll128_n2_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -35,11 +35,11 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:56    X[me] -> (me + 1).rs[0]
     launch.begin();
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
-      const Packet x = coll::load<Shape, Packet>(a.x + pieces.begin(me), i, pieces.size(me));
+      const Packet x = coll::load<Shape, Packet>(launch, a.x + pieces.begin(me), i, pieces.size(me));
       Rs::send(launch, 1, 0, i, x);
     }
 
@@ -48,7 +48,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     for (int s = 1; s <= 6; ++s) {
       const coll::u32 piece = coll::rankAt<N>(me, N - s);
       if (coll::reaches<Shape, Packet>(i, pieces.size(piece))) {
-        const Packet x_2 = coll::load<Shape, Packet>(a.x + pieces.begin(piece), i, pieces.size(piece));
+        const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece), i, pieces.size(piece));
         const Packet rs = coll::readSlot<Rs>(launch, s - 1, i);
         const Packet sum = coll::combine<Op, T>(rs, x_2);
         Rs::send(launch, 1, s, i, sum);
@@ -58,7 +58,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     // allreduce.coll:58    let total = op(rs[N - 2], X[me + 1])
     const coll::u32 piece_2 = coll::rankAt<N>(me, 1);
     if (coll::reaches<Shape, Packet>(i, pieces.size(piece_2))) {
-      const Packet x_3 = coll::load<Shape, Packet>(a.x + pieces.begin(piece_2), i, pieces.size(piece_2));
+      const Packet x_3 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece_2), i, pieces.size(piece_2));
       const Packet rs_2 = coll::readSlot<Rs>(launch, 6, i);
       const Packet total = coll::combine<Op, T>(rs_2, x_3);
 
@@ -66,7 +66,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
       Ag::send(launch, 1, 0, i, total);
 
       // allreduce.coll:60    Y[me + 1] = total
-      coll::store<Shape>(a.y + pieces.begin(piece_2), i, pieces.size(piece_2), total);
+      coll::store<Shape>(launch, a.y + pieces.begin(piece_2), i, pieces.size(piece_2), total);
     }
 
     // allreduce.coll:61    for s in 1 .. N - 2 {
@@ -81,7 +81,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
         Ag::send(launch, 1, s, i, part_2);
 
         // allreduce.coll:64    Y[me + 1 - s] = part
-        coll::store<Shape>(a.y + pieces.begin(piece_3), i, pieces.size(piece_3), part_2);
+        coll::store<Shape>(launch, a.y + pieces.begin(piece_3), i, pieces.size(piece_3), part_2);
       }
     }
 
@@ -89,9 +89,10 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     const coll::u32 piece_4 = coll::rankAt<N>(me, 2);
     if (coll::reaches<Shape, Packet>(i, pieces.size(piece_4))) {
       const Packet ag = coll::readSlot<Ag>(launch, 6, i);
-      coll::store<Shape>(a.y + pieces.begin(piece_4), i, pieces.size(piece_4), ag);
+      coll::store<Shape>(launch, a.y + pieces.begin(piece_4), i, pieces.size(piece_4), ag);
     }
   });
+  launch.finish();
 }
 
 } // namespace
@@ -101,5 +102,4 @@ allreduce_ring_ll128_n8_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -35,14 +35,14 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  Shape::forEach(Packet::count(pieces.piece), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
     // allreduce.coll:22    forall p in ranks: X[p] -> p.rs[me]
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       if (!coll::reaches<Shape, Packet>(i, pieces.size(p))) continue;
-      x[hop] = coll::load<Shape, Packet>(a.x + pieces.begin(p), i, pieces.size(p));
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + pieces.begin(p), i, pieces.size(p));
     }
     launch.begin();
 #pragma unroll
@@ -66,9 +66,10 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
     coll::eachSlot<Ag>(
         launch, i, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
         [&](coll::u32 r, const Packet &ag) {
-          coll::store<Shape>(a.y + pieces.begin(r), i, pieces.size(r), ag);
+          coll::store<Shape>(launch, a.y + pieces.begin(r), i, pieces.size(r), ag);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -78,5 +79,4 @@ allreduce_twoshot_ll128_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) twoshot<coll::OnePacket>(launch, a);
   else twoshot<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -31,13 +31,13 @@ template <class Shape>
 __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // alltoall.coll:10    forall p in ranks: x[p] -> p.box[me]
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
-      x[hop] = coll::load<Shape, Packet>(a.x + p * (a.M), i, a.M);
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
     launch.begin();
 #pragma unroll
@@ -50,9 +50,10 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
     coll::eachSlot<Box>(
         launch, i, x[0], [](coll::u32) { return true; },
         [&](coll::u32 r, const Packet &box) {
-          coll::store<Shape>(a.y + r * (a.M), i, a.M, box);
+          coll::store<Shape>(launch, a.y + r * (a.M), i, a.M, box);
         });
   });
+  launch.finish();
 }
 
 } // namespace
@@ -62,5 +63,4 @@ alltoall_direct_ll128_n8_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);
   else direct<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

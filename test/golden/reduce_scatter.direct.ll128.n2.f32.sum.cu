@@ -32,13 +32,13 @@ template <class Shape>
 __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // reduce_scatter.coll:10    forall p in ranks: x[p] -> p.box[me]
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
-      x[hop] = coll::load<Shape, Packet>(a.x + p * (a.M), i, a.M);
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
     launch.begin();
 #pragma unroll
@@ -49,8 +49,9 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
 
     // reduce_scatter.coll:11    y = reduce(op, r in ranks: box[r])
     const Packet box = coll::reduceSlots<Op, T, Box>(launch, i, x[0]);
-    coll::store<Shape>(a.y, i, a.M, box);
+    coll::store<Shape>(launch, a.y, i, a.M, box);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -60,5 +61,4 @@ reduce_scatter_direct_ll128_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);
   else direct<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

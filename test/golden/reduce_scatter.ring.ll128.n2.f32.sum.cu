@@ -32,18 +32,19 @@ template <class Shape>
 __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // reduce_scatter.coll:18    x[me - 1] -> (me + 1).box[0]
-    const Packet x = coll::load<Shape, Packet>(a.x + coll::rankAt<N>(me, 1) * (a.M), i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x + coll::rankAt<N>(me, 1) * (a.M), i, a.M);
     launch.begin();
     Box::send(launch, 1, 0, i, x);
 
     // reduce_scatter.coll:20    y = op(box[N - 2], x[me])
-    const Packet x_2 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
     const Packet box = coll::readSlot<Box>(launch, 0, i);
     const Packet sum = coll::combine<Op, T>(box, x_2);
-    coll::store<Shape>(a.y, i, a.M, sum);
+    coll::store<Shape>(launch, a.y, i, a.M, sum);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -53,5 +54,4 @@ reduce_scatter_ring_ll128_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }

@@ -32,27 +32,28 @@ template <class Shape>
 __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  Shape::forEach(Packet::count(a.M), [&](coll::u32 i) {
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     // reduce_scatter.coll:18    x[me - 1] -> (me + 1).box[0]
-    const Packet x = coll::load<Shape, Packet>(a.x + coll::rankAt<N>(me, 7) * (a.M), i, a.M);
+    const Packet x = coll::load<Shape, Packet>(launch, a.x + coll::rankAt<N>(me, 7) * (a.M), i, a.M);
     launch.begin();
     Box::send(launch, 1, 0, i, x);
 
     // reduce_scatter.coll:19    for s in 1 .. N - 2: op(box[s - 1], x[me - 1 - s]) -> (me + 1).box[s]
 #pragma unroll
     for (int s = 1; s <= 6; ++s) {
-      const Packet x_2 = coll::load<Shape, Packet>(a.x + coll::rankAt<N>(me, N - 1 - s) * (a.M), i, a.M);
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + coll::rankAt<N>(me, N - 1 - s) * (a.M), i, a.M);
       const Packet box = coll::readSlot<Box>(launch, s - 1, i);
       const Packet sum = coll::combine<Op, T>(box, x_2);
       Box::send(launch, 1, s, i, sum);
     }
 
     // reduce_scatter.coll:20    y = op(box[N - 2], x[me])
-    const Packet x_3 = coll::load<Shape, Packet>(a.x + me * (a.M), i, a.M);
+    const Packet x_3 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
     const Packet box_2 = coll::readSlot<Box>(launch, 6, i);
     const Packet sum_2 = coll::combine<Op, T>(box_2, x_3);
-    coll::store<Shape>(a.y, i, a.M, sum_2);
+    coll::store<Shape>(launch, a.y, i, a.M, sum_2);
   });
+  launch.finish();
 }
 
 } // namespace
@@ -62,5 +63,4 @@ reduce_scatter_ring_ll128_n8_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) ring<coll::OnePacket>(launch, a);
   else ring<coll::AnyPackets>(launch, a);
-  launch.finish();
 }
