@@ -71,10 +71,9 @@ __device__ inline typename Box::P readSlot(Launch<N> &launch, u32 slot, u32 i) {
 /// Packet `i` of the slots of all ranks, reduced from rank 0 up, accumulated wide and rounded once. Slot `me` is `own`.
 template <class Op, class T, class Box, int N>
 __device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, const typename Box::P &own) {
-  if constexpr (N == 2) { // one line to look at
-    const bool low = launch.me() == 0;
-    const typename Box::P mine = Box::sent(own), other = readSlot<Box>(launch, low ? 1 : 0, i);
-    return combine<Op, T>(select(low, mine, other), select(low, other, mine));
+  if constexpr (N == 2) { // one line to look at; of two, every operator gives the same bits either way round
+    const typename Box::P other = readSlot<Box>(launch, 1 - launch.me(), i);
+    return combine<Op, T>(Box::sent(own), other);
   } else {
     return detail::reduceSlots<Op, T, Box>(launch, i, launch.me(), own);
   }
