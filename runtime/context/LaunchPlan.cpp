@@ -13,14 +13,13 @@ unsigned ceilDiv(std::uint64_t value, unsigned by) {
   return unsigned((value + by - 1) / by);
 }
 
-/// The quickest shape as measured on H200 (one thread a packet while that is few CTAs of 128 threads; more threads a
-/// CTA only where 128 CTAs are not enough), before anything bounds it.
+/// The quickest shape as measured on H200, before anything bounds it: a thread for each packet, in CTAs of 128 threads
+/// while there may be enough of them. A second packet a thread costs a trip over the link more.
 LaunchShape measuredShape(std::uint64_t packets) {
-  constexpr unsigned kCtas = 128;
-  if (packets <= 256) return {1, std::max(32u, ceilDiv(packets, 32) * 32)};
-  if (packets <= 512) return {4, 128};
-  if (packets <= 2 * kCtas * 128) return {std::min(kCtas, ceilDiv(packets, 128)), 128};
-  return {std::min(kCtas, ceilDiv(std::min<std::uint64_t>(packets, kCtas * 512), 512)), 512};
+  if (packets <= 128) return {1, std::max(32u, ceilDiv(packets, 32) * 32)};
+  for (unsigned block : {128u, 256u, 512u})
+    if (packets <= std::uint64_t(region::kMaxCtas) * block) return {ceilDiv(packets, block), block};
+  return {region::kMaxCtas, 512};
 }
 
 } // namespace

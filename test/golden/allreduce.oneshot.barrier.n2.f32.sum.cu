@@ -1,7 +1,7 @@
 // allreduce.oneshot.barrier   N = 2   f32, sum   generated from allreduce.coll
 //
 // Contract  y == reduce(op, r in ranks: r.x), ascending, the same bits on every rank
-// Mailbox   box[2], barrier, 2 copies, of which a launch uses its epoch mod 2; a slot holds 262144 bytes
+// Mailbox   box[2], barrier, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has passed a
 //           barrier of e+1 with the reader of e (rule T1)
 // Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
@@ -23,7 +23,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::plain::Mailbox<T, N, 0, 3200, 2, 16384, 2>;
+using Box = coll::plain::Mailbox<T, N, 0, 3200, 2, 65536, 2>;
 using Packet = coll::Packet<T, 16>; // what a thread handles at a time
 
 template <class Shape>

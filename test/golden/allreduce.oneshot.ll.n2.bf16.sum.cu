@@ -2,7 +2,7 @@
 //
 // Contract  y == reduce(op, r in ranks: r.x), ascending, accumulated in f32 and rounded once, the same bits on every
 //           rank
-// Mailbox   box[2], ll, 2 copies, of which a launch uses its epoch mod 2; a slot holds 262144 bytes
+// Mailbox   box[2], ll, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
 // Assumes   PTX memory model, 8-byte words of data and flag being single-copy atomic; assumes that the end of a
@@ -25,7 +25,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::ll::Mailbox<T, N, 0, 1152, 2, 32768, 2>;
+using Box = coll::ll::Mailbox<T, N, 0, 1152, 2, 131072, 2>;
 using Packet = coll::Packet<T, 8>; // what a thread handles at a time
 
 template <class Shape>

@@ -1,7 +1,7 @@
 // allreduce.oneshot.ll   N = 8   f32, sum   generated from allreduce.coll
 //
 // Contract  y == reduce(op, r in ranks: r.x), ascending, the same bits on every rank
-// Mailbox   box[8], ll, 2 copies, of which a launch uses its epoch mod 2; a slot holds 262144 bytes
+// Mailbox   box[8], ll, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
 // Assumes   PTX memory model, 8-byte words of data and flag being single-copy atomic; assumes that the end of a
@@ -24,7 +24,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::ll::Mailbox<T, N, 0, 1152, 8, 32768, 2>;
+using Box = coll::ll::Mailbox<T, N, 0, 1152, 8, 131072, 2>;
 using Packet = coll::Packet<T, 8>; // what a thread handles at a time
 
 template <class Shape>

@@ -38,10 +38,9 @@ struct Mailbox {
   /// arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
-    if (!launch.active) return;
     const u32 epoch = launch.epoch;
-    ptx::storeRelaxed16(launch.team.peer[hop] + at(epoch, slot, i),
-                        Words2{{detail::pair(data.word[0], epoch), detail::pair(data.word[1], epoch)}});
+    ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + at(epoch, slot, i),
+                          Words2{{detail::pair(data.word[0], epoch), detail::pair(data.word[1], epoch)}});
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in

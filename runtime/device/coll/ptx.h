@@ -67,7 +67,14 @@ __device__ inline void storeRelaxed16(void *address, Words2 v) {
   asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(address), "l"(v.w[0]), "l"(v.w[1]) : "memory");
 }
 
-/// The same for 8 bytes, one scalar: arrives whole.
+/// storeRelaxed16 if `on`, as one predicated instruction: what leads up to it is not kept behind a branch.
+__device__ inline void storeRelaxed16If(bool on, void *address, Words2 v) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0; @p st.relaxed.sys.global.v2.b64 [%0], {%1, %2};}" ::"l"(address),
+               "l"(v.w[0]), "l"(v.w[1]), "r"(u32(on))
+               : "memory");
+}
+
+/// Relaxed accesses of 8 bytes, one scalar: arrives whole.
 __device__ inline u64 loadRelaxed8(const void *address) {
   u64 v;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(address) : "memory");

@@ -76,8 +76,8 @@ struct Mailbox {
   /// arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
-    if (!launch.active) return;
-    ptx::storeRelaxed16(launch.team.peer[hop] + at(launch.epoch, slot, i), detail::toWords(sent(data)));
+    ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + at(launch.epoch, slot, i),
+                          detail::toWords(sent(data)));
   }
 
   /// Empties packet `i` of `slot` of this rank's mailbox. By the thread that has read it. Relaxed: see the top of the

@@ -67,6 +67,9 @@ inline void store16(void *address, Words2 v) { emulated::store(address, v, Order
 
 inline Words2 loadRelaxed16(const void *address) { return emulated::load<Words2>(address, Order::Relaxed, 2); }
 inline void storeRelaxed16(void *address, Words2 v) { emulated::store(address, v, Order::Relaxed, 2); }
+inline void storeRelaxed16If(bool on, void *address, Words2 v) {
+  if (on) storeRelaxed16(address, v);
+}
 
 inline void storeLine16(void *address, Words2 v) { emulated::table->storeLine(address, &v); }
 inline Words2 loadLine16(const void *address) {
