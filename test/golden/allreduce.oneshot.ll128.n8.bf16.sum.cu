@@ -2,7 +2,7 @@
 //
 // Contract  y == reduce(op, r in ranks: r.x), ascending, accumulated in f32 and rounded once, the same bits on every
 //           rank
-// Mailbox   box[8], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 263040 bytes
+// Mailbox   box[8], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1049280 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
 // Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
@@ -26,7 +26,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::ll128::Mailbox<T, N, 0, 1152, 8, 8768, 2>;
+using Box = coll::ll128::Mailbox<T, N, 0, 1152, 8, 34976, 2>;
 using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
 
 template <class Shape>
