@@ -26,7 +26,7 @@ struct Event {
   enum class What { None, Load, Store, Send, Poll, Read, Clear, Signal, Await, Barrier } what = What::None;
   int launch = 0; ///< counted from the earlier of a counterexample's two events
   int rank = 0;   ///< who does it
-  int owner = 0;  ///< whose mailbox it touches; `rank` for everything but a Send and a Signal
+  int owner = 0;  ///< whose mailbox or argument it touches; `rank` but for a Send, a Signal and what a window opens
   ir::MailboxId box = ir::kNone;
   int slot = 0;
   ir::BufferId buffer = ir::kNone;  ///< of a Load or Store
@@ -45,6 +45,7 @@ struct Refutation {
     OrphanSend,
     InplaceHazard,
     MailboxTooSmall,
+    MissingBarrier,
   } kind = Kind::WrongResult;
   Event first, second; ///< what must come first, and what may overtake it; `second.what` is None if there is but one
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks

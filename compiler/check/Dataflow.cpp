@@ -6,7 +6,7 @@ using Kind = Step::Kind;
 
 Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias)
     : program(*expansion.program), expansion(expansion), variant(expansion.variants[variant]), classes(classes),
-      sizes(sizes), alias(alias), symbols(program) {
+      sizes(sizes), alias(alias), symbols(program), causality(program.ranks, classes.count()) {
   slots.resize(expansion.slots.size() * classes.count());
   announcements.resize(expansion.slots.size());
   for (int r = 0; r < program.ranks; ++r) {
@@ -28,6 +28,7 @@ std::optional<Refutation> Dataflow::run() {
   }
   if (!refutation && !ended) reportStuck();
   if (!refutation) reportLeftovers();
+  if (!refutation) reportUnfinished();
   if (!refutation) refutation = checkEnsures(program, variant, sizes, symbols, storage);
   if (refutation) {
     refutation->ranks = program.ranks;
@@ -59,7 +60,7 @@ Event Dataflow::event(int rank, const Step &step, int packets) const {
   }
   if (step.box != ir::kNone) e.box = step.box, e.slot = step.index, e.owner = step.peer;
   if (step.buffer != ir::kNone) {
-    e.buffer = step.buffer;
+    e.buffer = step.buffer, e.owner = step.peer;
     e.begin += sizes.begin(step), e.end += sizes.begin(step);
   }
   return e;
@@ -127,6 +128,7 @@ bool Dataflow::barrier(const Step &step) {
     if (ranks[r].at == steps.size() || steps[ranks[r].at].kind != Kind::Barrier) return false;
   }
   for (Rank &r : ranks) ++r.at;
+  causality.barrier();
   record(Kind::Barrier, 0, ir::kNone, ir::kNone, step);
   return true;
 }
@@ -191,51 +193,32 @@ bool Dataflow::perform(int rank, const Step &step) {
 void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
   const std::uint64_t base = sizes.begin(step);
-  if (base + n > storage[rank].size(step.buffer))
+  if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` is read past its end", "");
   const std::uint64_t begin = classes.begin(r.packets), end = std::min(n, classes.ends[r.packets]);
-  conflict(rank, storage[rank].load(step, base, begin, end, value(r, step.value)));
+  const Storage::Accessor by{causality, rank, r.packets};
+  touch(rank, step);
+  conflict(rank, storage[step.peer].load(step, by, base, begin, end, value(r, step.value)));
 }
 
 void Dataflow::store(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
   const std::uint64_t base = sizes.begin(step);
-  if (base + n > storage[rank].size(step.buffer))
+  if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` is written past its end", "");
   const std::uint64_t begin = classes.begin(r.packets), end = std::min(n, classes.ends[r.packets]);
-  conflict(rank, storage[rank].store(step, base, begin, end, value(r, step.a)));
-}
-
-void Dataflow::conflict(int rank, const Storage::Conflict &c) {
-  if (!c.later) return;
-  Event first = event(rank, *c.earlier, 0), second = event(rank, *c.later, 0);
-  first.begin = second.begin = c.begin, first.end = second.end = c.end;
-  const std::string a = "`" + program.buffers[c.earlier->buffer].name + "`";
-  const std::string b = "`" + program.buffers[c.later->buffer].name + "`";
-  const bool stores = c.earlier->kind == Kind::Store && c.later->kind == Kind::Store;
-  const bool inplace = c.earlier->buffer != c.later->buffer;
-  std::string text;
-  if (c.sameThread) {
-    text = b + " is read after " + a + ", which is the same memory, has been overwritten";
-  } else if (stores) {
-    text = "two threads write the same elements of " + b + ", and either may be the last";
-  } else {
-    const bool read = c.later->kind == Kind::Load;
-    text = "one thread " + std::string(read ? "reads " : "overwrites ") + b + " where another " +
-           (read ? "writes " : "reads ") + a + (inplace ? ", the same memory" : "") +
-           ", and nothing orders the two within a launch";
-  }
-  refute(inplace ? Refutation::Kind::InplaceHazard : Refutation::Kind::WrongResult, first, second, std::move(text),
-         inplace ? "read all of " + (c.earlier->kind == Kind::Load ? a : b) +
-                       " before the first write to it, slice by slice alike, or declare the algorithm `outofplace`"
-                 : "keep the value in a `let` instead of going through " + b);
+  const Storage::Accessor by{causality, rank, r.packets};
+  touch(rank, step);
+  conflict(rank, storage[step.peer].store(step, by, base, begin, end, value(r, step.a)));
 }
 
 void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
   Slot &s = slot(step.slot, r.packets);
+  if (s.sender && expansion.adds(step.slot) && s.elements == n && !llvm::is_contained(s.added, rank))
+    return add(rank, step, s);
   if (s.sender) {
     Event first = event(s.from, *s.sender, r.packets);
     return refute(Refutation::Kind::OverwriteBeforeRead, first, event(rank, step, r.packets),
@@ -255,6 +238,7 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.visible = !r.branches;
   s.elements = n;
   s.content = value(r, step.a);
+  s.added.assign(1, rank);
   if (r.branches) r.deferred.push_back(int(&s - slots.data()));
   record(step.kind, rank, r.packets, step.slot, step);
 }
@@ -280,6 +264,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
            "read what is sent: the same slice, seen from the other end");
     return false;
   }
+  if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, step.slot);
   s.reader = &step;
   value(r, step.value) = s.content;
   record(step.kind, rank, r.packets, step.slot, step);
@@ -305,13 +290,14 @@ void Dataflow::clear(int rank, const Step &step) {
 void Dataflow::signal(int rank, const Step &step) {
   Rank &r = ranks[rank];
   Announcement &a = announcements[step.slot];
+  if (expansion.adds(step.slot)) return count(rank, step);
   if (a.signal && a.from != rank)
     return refute(Refutation::Kind::ReadWithoutArrival, event(a.from, *a.signal, 0), event(rank, step, 0),
                   slotText(expansion, step.slot) + " is announced by rank " + std::to_string(a.from) + " and by rank " +
                       std::to_string(rank) + " in one launch, and its reader cannot tell whose data has arrived",
                   "give every sender of a launch its own slot");
   if (!a.signal) {
-    a = {&step, rank, !r.branches};
+    a = {&step, rank, !r.branches, causality.release(rank)};
     if (r.branches) r.announced.push_back(step.slot);
   }
   record(step.kind, rank, ir::kNone, step.slot, step);
@@ -320,6 +306,8 @@ void Dataflow::signal(int rank, const Step &step) {
 bool Dataflow::await(int rank, const Step &step) {
   const Announcement &a = announcements[step.slot];
   if (!a.signal || !a.visible) return false;
+  if (expansion.adds(step.slot) && int(a.counted.size()) < program.ranks) return false;
+  causality.acquire(rank, a.released);
   record(step.kind, rank, ir::kNone, step.slot, step);
   return true;
 }

@@ -2,6 +2,7 @@
 // outputs hold what `ensures` promises. Every poll names one slot, so one execution stands for all.
 #pragma once
 
+#include "check/Causality.h"
 #include "check/Schedule.h"
 #include "check/Storage.h"
 
@@ -26,6 +27,7 @@ private:
     const Step *cleared = nullptr; ///< emptied it, maybe before it was filled
     std::uint64_t elements = 0;
     Content content;
+    llvm::SmallVector<int, 4> added; ///< who has added to it, where sends add
   };
 
   /// Who said first in this launch that a slot has been filled.
@@ -33,6 +35,14 @@ private:
     const Step *signal = nullptr;
     int from = 0;
     bool visible = false;
+    Causality::Snapshot released = {};
+    llvm::SmallVector<int, 4> counted; ///< who has announced it, where sends add
+  };
+
+  /// An access of another rank's argument.
+  struct Touch {
+    const Step *step;
+    Causality::Moment when;
   };
 
   struct Rank {
@@ -53,6 +63,8 @@ private:
   const int alias;
   Symbols symbols;
   std::vector<Storage> storage;
+  Causality causality;
+  std::vector<Touch> touches;
   std::vector<Rank> ranks;
   std::vector<Slot> slots;
   std::vector<Announcement> announcements; ///< per slot
@@ -78,11 +90,18 @@ private:
   void lost(int slot, const Step &clear, int from, const Step &sender, int packets);
   void signal(int rank, const Step &step);
   bool await(int rank, const Step &step);
+  void add(int rank, const Step &step, Slot &slot);
+  void count(int rank, const Step &step);
   void operate(int rank, const Step &step);
 
   std::optional<std::uint64_t> extent(int rank, const Step &step);
   void record(Step::Kind kind, int rank, int packets, int slot, const Step &step);
+
+  // DataflowMemory.cpp
+  void touch(int rank, const Step &step);
+  void reportUnfinished();
   void conflict(int rank, const Storage::Conflict &c);
+  void conflictOfRanks(const Storage::Conflict &c, Event first, Event second);
 
   // DataflowReport.cpp
   void reportStuck();

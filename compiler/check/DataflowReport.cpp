@@ -79,6 +79,13 @@ void Dataflow::reportStuck() {
     }
     int from;
     const bool awaits = step->kind == Kind::Await;
+    if (awaits && expansion.adds(step->slot) && !announcements[step->slot].counted.empty())
+      return refute(Refutation::Kind::Deadlock, event(r, *step, packets), {},
+                    "rank " + std::to_string(r) + " waits until all ranks have added to " +
+                        slotText(expansion, step->slot) + ", and only " +
+                        std::to_string(announcements[step->slot].counted.size()) + " of " +
+                        std::to_string(program.ranks) + " do",
+                    "let every rank add, and before it waits itself");
     text += who + " waits for " + slotText(expansion, step->slot);
     if (awaits && announcerOf(step->slot, from) == ir::kNone) {
       const int sender = senderOf(step->slot, 0, from);
@@ -112,12 +119,13 @@ void Dataflow::reportLeftovers() {
     if (!s.sender) continue;
     const int packets = int(i % classes.count()), number = int(i / classes.count());
     const SlotName &name = expansion.slots[number];
-    if (s.reader && (s.cleared || program.mailboxes[name.box].sync != ir::Sync::Sentinel)) continue;
+    const bool adds = expansion.adds(number);
+    if (s.reader && (s.cleared || (!adds && program.mailboxes[name.box].sync != ir::Sync::Sentinel))) continue;
     if (s.reader)
       return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
                     event(name.owner, *s.reader, packets),
                     "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
-                        " is not cleared after it has been read, so a later launch takes it for its own data",
+                        " is not cleared after it has been read, so a later launch " + (adds ? "adds to it" : "takes it for its own data"),
                     "clear the slot after its last read, as far as it was sent to");
     return refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, packets), {},
                   "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +

@@ -15,7 +15,7 @@ public:
       const std::int64_t slots = m.slots.evaluate([](llvm::StringRef) { return std::nullopt; }).value_or(0);
       boxes.push_back({total, int(slots)});
       total += std::size_t(slots) * program.ranks;
-      out.weak |= m.sync == ir::Sync::Barrier || m.sync == ir::Sync::Flag;
+      out.weak |= m.sync == ir::Sync::Barrier || m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
     }
     slotNumbers.assign(total, ir::kNone);
     for (const std::vector<std::int64_t> &values : scalars) {
@@ -87,6 +87,12 @@ private:
 
   void setSlice(Step &step, const ir::Slice &slice) {
     step.buffer = slice.buffer;
+    step.peer = slice.owner ? evaluate(*slice.owner) : rank;
+    if (step.peer < 0 || step.peer >= program.ranks)
+      refuse(Refutation::Kind::WrongResult, Event::What::None, step,
+             "there is no rank " + std::to_string(step.peer) + " that has a `" + program.buffers[slice.buffer].name +
+                 "`, only " + std::to_string(program.ranks) + " ranks from 0 up",
+             "");
     setLength(step, slice.length);
     step.isSlice = slice.length.kind != ir::Length::Kind::Whole;
     if (!step.isSlice) return;
@@ -191,7 +197,7 @@ private:
         [&](const ir::Poll &s) {
           // Data without a mark of its own does not show that it has arrived.
           const ir::Sync sync = program.mailboxes[s.box].sync;
-          const bool flagged = sync != ir::Sync::Barrier && sync != ir::Sync::Flag;
+          const bool flagged = sync != ir::Sync::Barrier && sync != ir::Sync::Flag && sync != ir::Sync::Counter;
           out.polls |= flagged;
           receive(flagged ? Step::Kind::Poll : Step::Kind::Read, s.result, s.box, s.slot, s.own, s.where);
         },

@@ -11,8 +11,8 @@ namespace coll::check {
 /// One operation of one rank, or a mark of the loops around it. The fields that a kind does not name are unused.
 struct Step {
   enum class Kind : std::uint8_t {
-    Load,    ///< value = buffer slice
-    Store,   ///< buffer slice = a
+    Load,    ///< value = buffer slice of `peer`
+    Store,   ///< buffer slice of `peer` = a
     Send,    ///< a to slot; keeps it in `value` instead if `peer` is this rank and `value` is not kNone
     Poll,    ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
     Read,    ///< the same without waiting
@@ -71,6 +71,8 @@ struct Expansion {
   std::optional<Refutation> refutation;
 
   int boxOf(int slot) const { return slots[slot].box; }
+  /// Whether what is sent to a slot is added to what is there.
+  bool adds(int slot) const { return program->mailboxes[boxOf(slot)].sync == ir::Sync::Counter; }
 };
 
 /// With one variant for each entry of `scalars`, which has a value for each of Program::scalars.

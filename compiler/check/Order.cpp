@@ -108,6 +108,7 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
       return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch,
                     e);
   }
+  if (expansion.adds(e.slot)) return noteAddition(e, c, s);
   s.readings.clear();
   s.snapshot = snapshot(c);
   s.event = &e;
@@ -123,6 +124,8 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
     raise(c.seen, sentClock(s.snapshot, 0));
     if (expansion.weak) raise(c.pending, sentClock(s.snapshot, 1));
     if (c.passed) raise(c.passed, sentClock(s.snapshot, passedPart()));
+  } else if (expansion.adds(e.slot)) {
+    if (!knowsAdditions(e, c, s)) return;
   } else {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
     const bool own = expansion.slots[e.slot].owner == s.event->rank;
@@ -139,15 +142,49 @@ void Order::clear(const ScheduledEvent &e, Chain &c) {
   c.snapshot = -1;
 }
 
+// What several ranks add to in one launch, all of them after what was done with the slot in launches before.
+void Order::noteAddition(const ScheduledEvent &e, Chain &c, Slot &s) {
+  if (!s.additions.empty() && s.additions.front().launch != launch) s.additions.clear();
+  s.event = &e;
+  s.additions.push_back({&e, c.own, c.seen[c.own], launch});
+  ++c.seen[c.own];
+  c.snapshot = -1;
+}
+
+/// All that was added must be there. What was read in launches before has then been looked at.
+bool Order::knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s) {
+  for (const Slot::Addition &a : s.additions) {
+    const bool own = a.event->rank == e.rank;
+    if ((own ? c.seen : c.caused)[a.component] > a.tick) continue;
+    report(Refutation::Kind::ReadWithoutArrival, *a.event, launch, e);
+    return false;
+  }
+  llvm::erase_if(s.readings, [&](const Reading &r) { return r.launch != launch; });
+  return true;
+}
+
+/// A snapshot of all that two of them hold.
+int Order::joined(int snapshot, int other) {
+  const std::size_t each = std::size_t(width) * sent();
+  const int number = int(snapshots.size());
+  snapshots.resize(snapshots.size() + each);
+  std::copy_n(snapshots.data() + snapshot, each, snapshots.data() + number);
+  for (int part = 0; part < sent(); ++part)
+    raise(snapshots.data() + number + part * width, snapshots.data() + other + part * width);
+  return number;
+}
+
 // CTA c announces to CTA c of another rank what all its threads have done, so as with a barrier, what one class of
 // packets knows reaches the same class there. Two ranks may use one word in different launches only if the later one
 // knows of the earlier: else it passes for it, and may even be set back by it.
 void Order::signal(const ScheduledEvent &e, Chain &c, int packets) {
   Flag &f = flags[std::size_t(e.slot) * classes + packets];
-  if (f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
+  const bool counts = expansion.adds(e.slot);
+  if (!counts && f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
     return report(Refutation::Kind::ReadWithoutArrival, *f.event, f.launch, e);
   release(c);
   if (f.launch != launch) f.snapshot = snapshot(c);
+  else if (counts) f.snapshot = joined(f.snapshot, snapshot(c)); // the owner waits for all of them
   f.event = &e, f.launch = launch;
   f.component = c.own, f.tick = c.seen[c.own]++;
   c.snapshot = -1;

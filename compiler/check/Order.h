@@ -49,6 +49,13 @@ private:
     Tick tick = 0;
     int snapshot = 0;
     llvm::SmallVector<Reading, 1> readings;
+    struct Addition {
+      const ScheduledEvent *event;
+      int component;
+      Tick tick;
+      int launch;
+    };
+    llvm::SmallVector<Addition, 0> additions; ///< of one launch, where sends add
   };
   /// The word that announces a slot to the CTAs of one class. It only grows, and has no copies.
   struct Flag {
@@ -98,6 +105,9 @@ private:
   void send(const ScheduledEvent &e, Chain &c);
   void receive(const ScheduledEvent &e, Chain &c);
   void clear(const ScheduledEvent &e, Chain &c);
+  void noteAddition(const ScheduledEvent &e, Chain &c, Slot &s);
+  bool knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s);
+  int joined(int snapshot, int other);
   void signal(const ScheduledEvent &e, Chain &c, int packets);
   void await(const ScheduledEvent &e, Chain &c, int packets);
   void release(Chain &c);

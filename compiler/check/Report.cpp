@@ -27,8 +27,10 @@ std::string eventText(const ir::Program &program, const Event &e) {
   const std::string rank = "rank " + std::to_string(e.rank) + " ";
   switch (e.what) {
   case What::None: return {};
-  case What::Load: return rank + "reads `" + program.buffers[e.buffer].name + "`";
-  case What::Store: return rank + "writes `" + program.buffers[e.buffer].name + "`";
+  case What::Load:
+  case What::Store:
+    return rank + (e.what == What::Load ? "reads `" : "writes `") + program.buffers[e.buffer].name + "`" +
+           (e.owner == e.rank ? "" : " of rank " + std::to_string(e.owner));
   case What::Send: return rank + "sends to " + slotText(program, e) + " of rank " + std::to_string(e.owner);
   case What::Poll: return rank + "waits for " + slotText(program, e) + " and reads it";
   case What::Read: return rank + "reads " + slotText(program, e);
@@ -132,13 +134,26 @@ llvm::StringRef name(Refutation::Kind kind) {
   case Kind::OrphanSend: return "orphan-send";
   case Kind::InplaceHazard: return "inplace-hazard";
   case Kind::MailboxTooSmall: return "mailbox-too-small";
+  case Kind::MissingBarrier: return "missing-barrier";
   }
   return {};
 }
 
+/// What peers do with arguments, if anything.
+static std::string windowsText(const ir::Program &program) {
+  std::string names;
+  for (const ir::Buffer &b : program.buffers)
+    if (b.window) names += (names.empty() ? "`" : ", `") + b.name + "`";
+  if (names.empty()) return {};
+  return "peers touch " + names + " only after its owner has started the launch and before that ends, by barriers of the "
+         "launch, so launches cannot disturb each other";
+}
+
 std::string proofText(const ir::Program &program, const Verdict &v) {
-  if (program.mailboxes.empty()) return "no mailbox is used, so launches cannot disturb each other";
-  std::string text;
+  std::string text = windowsText(program);
+  if (llvm::none_of(program.mailboxes, [](const ir::Mailbox &m) { return m.payload; }))
+    return !text.empty() ? text : "no mailbox is used, so launches cannot disturb each other";
+  if (!text.empty()) text += "; ";
   for (std::size_t i = 0; i < program.mailboxes.size(); ++i) {
     text += (i ? ", " : "") + program.mailboxes[i].name + ": " + copiesText(v.copies[i]);
     if (v.smallest[i] < v.copies[i]) text += " (" + std::to_string(v.smallest[i]) + " would do)";
@@ -159,7 +174,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
             std::to_string(most - 1) + " launches)";
   for (const ir::Mailbox &m : program.mailboxes)
-    if (m.sync == ir::Sync::Sentinel) {
+    if (m.sync == ir::Sync::Sentinel || m.sync == ir::Sync::Counter) {
       text += "; the clear of a slot is released, by the end of its launch at the latest, before whatever leads to the "
               "send that fills it again (rule T6)";
       break;
@@ -173,12 +188,13 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
 }
 
 std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
-  bool ll = false, lines = false, sentinel = false, flag = false;
+  bool ll = false, lines = false, sentinel = false, flag = false, counter = false;
   for (const ir::Mailbox &m : program.mailboxes) {
     ll |= m.sync == ir::Sync::LL;
     lines |= m.sync == ir::Sync::LL128;
     sentinel |= m.sync == ir::Sync::Sentinel;
-    flag |= m.sync == ir::Sync::Flag;
+    flag |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
+    counter |= m.sync == ir::Sync::Counter;
   }
   std::string text = "PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
@@ -192,9 +208,10 @@ std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
         "; assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "
         "has ended";
   if (sentinel) text += ", and that slots hold the sentinel before the first launch";
+  if (counter) text += "; assumes that the links between GPUs do additions natively";
   text += "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch in "
           "flight per region, and the same sequence of launches";
-  if (flag) text += ", of the same grid each,";
+  if (flag || program.hasWindows()) text += ", of the same grid each,";
   return text + " on all ranks";
 }
 
@@ -213,7 +230,8 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
                     std::to_string(a.rank) + " sends to it has arrived: nothing makes it wait";
     switch (program.mailboxes[a.box].sync) {
     case ir::Sync::Barrier: r.fix = "put a `barrier` between the send and the read"; break;
-    case ir::Sync::Flag: r.fix = "announce the slot after the send, and wait for that before the read"; break;
+    case ir::Sync::Flag:
+    case ir::Sync::Counter: r.fix = "announce the slot after the send, and wait for that before the read"; break;
     default: r.fix = "wait for the slot before it is read";
     }
     return;

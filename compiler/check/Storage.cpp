@@ -22,7 +22,7 @@ Storage::Storage(const Expansion &expansion, const Sizes &sizes, const Symbols &
   areas.resize(places.size());
   for (std::size_t b = 0; b < places.size(); ++b)
     if (places[b].area == int(b) && places[b].size)
-      areas[b].push_back({0, places[b].size, Symbols::kUnwritten, 0, {}, {}, {}});
+      areas[b].push_back({0, places[b].size, Symbols::kUnwritten, 0, {}, {}});
   for (std::size_t b = 0; b < places.size(); ++b) {
     if (program.buffers[b].direction == Direction::Out || !places[b].size) continue;
     auto [first, last] = cut(areas[places[b].area], places[b].offset, places[b].offset + places[b].size);
@@ -47,17 +47,25 @@ std::pair<std::size_t, std::size_t> Storage::cut(std::vector<Cell> &area, std::u
   return {first, at(end)};
 }
 
-Storage::Conflict Storage::conflict(const Access &earlier, const Step &later, const Cell &cell, bool sameThread) const {
-  const std::uint64_t offset = places[later.buffer].offset;
-  return {earlier.step, &later, cell.begin - offset, cell.end - offset, sameThread};
+Storage::Conflict Storage::conflict(const Access &earlier, const Access &later, const Accessor &by,
+                                    const Cell &cell) const {
+  const std::uint64_t offset = places[later.step->buffer].offset;
+  return {earlier.step,
+          later.step,
+          earlier.when.rank,
+          by.rank,
+          cell.begin - offset,
+          cell.end - offset,
+          earlier.when.rank == by.rank && earlier.base == later.base,
+          earlier.when.rank != by.rank && by.causality.knowsRank(by.rank, by.packets, earlier.when)};
 }
 
-Storage::Conflict Storage::load(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
-                                Content &out) {
+Storage::Conflict Storage::load(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin,
+                                std::uint64_t end, Content &out) {
   const Place &place = places[step.buffer];
   const std::uint64_t start = base + place.offset;
   std::vector<Cell> &area = areas[place.area];
-  const Access access{&step, std::int64_t(start)};
+  const Access access{&step, std::int64_t(start), by.causality.now(by.rank, by.packets)};
   Conflict result;
   out.clear();
   auto [first, last] = cut(area, start + begin, start + end);
@@ -65,35 +73,36 @@ Storage::Conflict Storage::load(const Step &step, std::uint64_t base, std::uint6
     Cell &cell = area[c];
     append(out, {cell.begin - start, cell.end - start, cell.node, cell.shift + std::int64_t(start)});
     // An argument read under its own name after it was written is meant; under another name it is an accident.
-    if (cell.stored.step && !result.later) {
-      const bool sameThread = cell.stored.base == access.base;
-      if (!sameThread || cell.stored.step->buffer != step.buffer)
-        result = conflict(cell.stored, step, cell, sameThread);
-    }
-    if (!cell.loaded.step)
-      cell.loaded = access;
-    else if (cell.loaded.base != access.base)
-      cell.loadedElsewhere = access;
+    if (cell.stored.step && !result.later)
+      if (!inOrder(cell.stored, access, by) || cell.stored.step->buffer != step.buffer)
+        result = conflict(cell.stored, access, by, cell);
+    auto same = [&](const Access &a) { return a.base == access.base && a.when.rank == by.rank; };
+    if (auto it = std::find_if(cell.loaded.begin(), cell.loaded.end(), same); it != cell.loaded.end())
+      *it = access;
+    else
+      cell.loaded.push_back(access);
   }
   return result;
 }
 
-Storage::Conflict Storage::store(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
-                                 const Content &value) {
+Storage::Conflict Storage::store(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin,
+                                 std::uint64_t end, const Content &value) {
   const Place &place = places[step.buffer];
   const std::uint64_t start = base + place.offset;
   std::vector<Cell> &area = areas[place.area];
+  const Access access{&step, std::int64_t(start), by.causality.now(by.rank, by.packets)};
   Conflict result;
   for (const Segment &segment : value) {
     auto [first, last] = cut(area, start + std::max(begin, segment.begin), start + std::min(end, segment.end));
     for (std::size_t c = first; c < last; ++c) {
       Cell &cell = area[c];
-      for (const Access *other : {&cell.loaded, &cell.loadedElsewhere, &cell.stored})
-        if (other->step && other->base != std::int64_t(start) && !result.later)
-          result = conflict(*other, step, cell, false);
+      for (const Access &other : cell.loaded)
+        if (!inOrder(other, access, by) && !result.later) result = conflict(other, access, by, cell);
+      if (cell.stored.step && !inOrder(cell.stored, access, by) && !result.later)
+        result = conflict(cell.stored, access, by, cell);
       cell.node = segment.node;
       cell.shift = segment.shift - std::int64_t(start);
-      cell.stored = {&step, std::int64_t(start)};
+      cell.stored = access;
     }
   }
   return result;

@@ -1,7 +1,9 @@
 // The memory of one rank's arguments during one launch, with in-place arguments on top of each other, and who touched
-// which part: accesses of different threads to the same elements have no order within a launch.
+// which part: accesses of different threads of a rank to the same elements have no order within a launch, and those of
+// different ranks only that of `Causality`.
 #pragma once
 
+#include "check/Causality.h"
 #include "check/Expansion.h"
 #include "check/Symbols.h"
 
@@ -15,14 +17,24 @@ public:
   /// Two accesses without order, or a load of what has been overwritten. The earlier one comes first.
   struct Conflict {
     const Step *earlier = nullptr, *later = nullptr;
+    int earlierRank = 0, laterRank = 0;
     std::uint64_t begin = 0, end = 0; ///< elements of the buffer of `later`
     bool sameThread = false;          ///< the order is fixed, but it is the wrong one
+    bool ordered = false;             ///< the packets of one class are ordered, but the two are not of one class
+  };
+
+  /// Who accesses: the packets of a class of a rank.
+  struct Accessor {
+    const Causality &causality;
+    int rank, packets;
   };
 
   /// Elements [begin, end) of the vector that starts at element `base` of the buffer, by the threads that own the
   /// packets of a vector of that base. Empty conflict if all is well.
-  Conflict load(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end, Content &out);
-  Conflict store(const Step &step, std::uint64_t base, std::uint64_t begin, std::uint64_t end, const Content &value);
+  Conflict load(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
+                Content &out);
+  Conflict store(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
+                 const Content &value);
 
   /// What elements [begin, end) of a buffer hold, counted from `begin`.
   void peek(ir::BufferId buffer, std::uint64_t begin, std::uint64_t end, Content &out) const;
@@ -39,13 +51,15 @@ private:
   struct Access {
     const Step *step = nullptr;
     std::int64_t base = 0;
+    Causality::Moment when = {};
   };
   /// Elements of an area with one history.
   struct Cell {
     std::uint64_t begin, end;
     Node node;
     std::int64_t shift;
-    Access stored, loaded, loadedElsewhere; ///< the last store; loads of two different bases
+    Access stored;                         ///< the last store
+    llvm::SmallVector<Access, 2> loaded;   ///< the last load of each rank and base
   };
 
   std::vector<Place> places;
@@ -53,7 +67,11 @@ private:
 
   /// The cells of [begin, end), split so that they end there.
   std::pair<std::size_t, std::size_t> cut(std::vector<Cell> &area, std::uint64_t begin, std::uint64_t end);
-  Conflict conflict(const Access &earlier, const Step &later, const Cell &cell, bool sameThread) const;
+  /// Whether the two are of one thread, or of threads with one number on two ranks and in this order.
+  static bool inOrder(const Access &earlier, const Access &later, const Accessor &by) {
+    return earlier.base == later.base && by.causality.knows(by.rank, by.packets, earlier.when);
+  }
+  Conflict conflict(const Access &earlier, const Access &later, const Accessor &by, const Cell &cell) const;
 };
 
 } // namespace coll::check

@@ -44,6 +44,10 @@ void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &
   }
 }
 
+void Symbols::anyOrder(Content &content, int number) {
+  for (Segment &s : content) s.node = intern({ReduceOp::Sum, s.node, ir::kNone, number});
+}
+
 Node Symbols::intern(const Operation &o) {
   if (2 * operations.size() >= table.size()) grow();
   std::size_t at =
@@ -75,7 +79,7 @@ bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std
     } else {
       const Operation &o = operations[next - firstOperation];
       same &= op == o.op;
-      todo.emplace_back(o.right, element + o.delta);
+      if (o.right != ir::kNone) todo.emplace_back(o.right, element + o.delta);
       todo.emplace_back(o.left, element);
     }
   }

@@ -36,6 +36,9 @@ public:
   void combine(ReduceOp op, const Content &a, const Content &b, Content &out);
   Segment combine(ReduceOp op, const Segment &a, const Segment &b);
 
+  /// The same with all operations in an order that is not known, and another one for each `number`.
+  void anyOrder(Content &content, int number);
+
   struct Leaf {
     int rank;
     ir::BufferId buffer;
@@ -52,7 +55,7 @@ public:
 private:
   struct Operation {
     ReduceOp op;
-    Node left, right;
+    Node left, right; ///< right is kNone where there is but one
     std::int64_t delta;
     bool operator==(const Operation &) const = default;
   };

@@ -73,7 +73,7 @@ Manifest buildManifest(const Program &program) {
   m.dtype = program.dtype;
   m.op = program.op;
   m.order = program.order;
-  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents});
+  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window});
   m.extents = program.extents;
   m.inplace = program.inplace;
   for (const Ensures &e : program.ensures) {
@@ -95,6 +95,7 @@ Manifest buildManifest(const Program &program) {
   const Wire wire = program.wire();
   m.packetBytes = wire.payloadBytes;
   m.packetsTogether = wire.together;
+  m.bulk = program.bulkUnits() > 0;
   m.alignment = std::min(wire.payloadBytes, 16u); // vectors are loaded and stored in units of 8 or 16 bytes
   const std::uint64_t size = sizeOf(program.dtype);
   m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
@@ -103,6 +104,8 @@ Manifest buildManifest(const Program &program) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece};
     m.capacity = capacityOf(program, *domain);
   }
+  const auto counts = [](const Mailbox &box) { return box.sync == Sync::Counter; };
+  if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");
   m.proof = program.proof;
   m.strength = program.strength;
   return m;

@@ -21,8 +21,10 @@ public:
     walk(program.body, [&](const Stmt &s) {
       const auto *ranks = std::get_if<ForRanks>(&s.op());
       const auto *ordered = std::get_if<For>(&s.op());
-      if (!ranks && !ordered) return;
-      const std::string &variable = ranks ? ranks->variable : ordered->variable;
+      const auto *reduced = std::get_if<Reduce>(&s.op());
+      if (reduced && !std::holds_alternative<Load>(reduced->body.front().op())) return; // slots need no name
+      if (!ranks && !ordered && !reduced) return;
+      const std::string &variable = ranks ? ranks->variable : ordered ? ordered->variable : reduced->variable;
       if (!variables.count(variable)) variables[variable] = names.names.unique(variable);
     });
     for (const Stmt &stmt : program.body) countUses(stmt, uses);
@@ -53,6 +55,7 @@ private:
   bool written = false;                         ///< whether the body has a line yet
   bool begun = false;                           ///< whether all threads have read the epoch
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
+  std::string hopVariable;                      ///< the loop variable whose rank is `hop` places after this one
 
   // ---- What the whole body needs ----
 
@@ -60,8 +63,8 @@ private:
     bool uses = false;
     walk(program.body, [&](const Stmt &s) {
       uses |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Signal>(s.op());
-      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me");
-      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me");
+      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me") || load->from.owner;
+      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me") || store->to.owner;
       if (const auto *poll = std::get_if<Poll>(&s.op())) uses |= poll->slot.uses("me");
       if (const auto *read = std::get_if<Read>(&s.op())) uses |= read->slot.uses("me");
       if (const auto *branch = std::get_if<If>(&s.op())) uses |= branch->condition.uses("me");
@@ -274,6 +277,11 @@ private:
         if (const Length *l = lengthOf(s); l && !l->index.uses(loop->variable)) guard = reaches(*l);
       return guard;
     }
+    if (const auto *clear = std::get_if<Clear>(&stmt.op())) {
+      Length cleared = program.mailboxes[clear->box].length;
+      cleared.index = cleared.index.substitute("slot", clear->slot);
+      return reaches(cleared);
+    }
     const Length *length = lengthOf(stmt);
     return length ? reaches(*length) : "";
   }
@@ -330,12 +338,20 @@ private:
 
   void reduce(const Reduce &s) {
     const Stmt &from = s.body.front();
+    if (const auto *load = std::get_if<Load>(&from.op())) return reduceRanks(s, *load);
     const auto *poll = std::get_if<Poll>(&from.op());
     const auto *read = std::get_if<Read>(&from.op());
     const MailboxId box = poll ? poll->box : read->box;
     const ValueId own = poll ? poll->own : read->own;
     out.line(declarator(s.result) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
              ">(launch, i" + ownText(own) + ");");
+  }
+
+  void reduceRanks(const Reduce &s, const Load &part) {
+    out.open(declarator(s.result) + " = coll::reduceRanks<" + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
+             variables.at(s.variable) + ") {");
+    out.line("return coll::load<Shape, Packet>(launch, " + place(part.from) + ");");
+    out.close("});");
   }
 
   std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
@@ -364,6 +380,11 @@ private:
   // ---- Loops over ranks ----
 
   void forRanks(const ForRanks &loop) {
+    eachRank(loop);
+    hopVariable.clear();
+  }
+
+  void eachRank(const ForRanks &loop) {
     for (const Stmt &s : loop.body)
       if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
     const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
@@ -377,12 +398,19 @@ private:
     const auto *only = loop.body.size() == 1 ? std::get_if<Send>(&loop.body.front().op()) : nullptr;
     if (only && only->peer.isVariable(loop.variable) && (others || only->own == kNone) && !usesVariable(loop))
       return out.line("for (int hop = " + Twine(others ? 1 : 0) + "; hop < N; ++hop) " + Twine(sendText(*only, "hop")));
+    const auto *store = loop.body.size() == 1 ? std::get_if<Store>(&loop.body.front().op()) : nullptr;
+    if (store && !usesVariable(loop)) {
+      hopVariable = loop.variable;
+      return out.line("for (int hop = 0; hop < N; ++hop) coll::store<Shape>(launch, " + place(store->to) + ", " +
+                      nameOf(store->value) + ");");
+    }
     openHops(loop, others ? 1 : 0);
     for (const Stmt &s : loop.body) rankStatement(s, loop);
     out.close("}");
   }
 
   void openHops(const ForRanks &loop, int first) {
+    hopVariable = loop.variable;
     out.open("for (int hop = " + Twine(first) + "; hop < N; ++hop) {");
     if (usesVariable(loop))
       out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
@@ -392,14 +420,16 @@ private:
     if (!guard.empty()) out.line("if (!" + guard + ") continue;");
   }
 
-  /// A loop of one load and one send for each rank: all loads go out before the first send waits for its own. Not for
-  /// so many ranks that the packets would not fit into registers.
+  /// A loop of one load and one send for each rank, or one store where either reaches into a window: all loads go out
+  /// before the first send waits for its own. Not for so many ranks that the packets would not fit into registers.
   bool loadsFirst(const ForRanks &loop) const {
     constexpr int kMaxUnits = 16; // of 16 bytes
-    const int units = program.ranks * int(program.wire().payloadBytes > 16 ? 2 : 1);
+    const int units = program.ranks * int((program.wire().payloadBytes + 15) / 16);
     if (loop.body.size() != 2 || units > kMaxUnits) return false;
     const auto *load = std::get_if<Load>(&loop.body[0].op());
     const auto *send = std::get_if<Send>(&loop.body[1].op());
+    const auto *store = std::get_if<Store>(&loop.body[1].op());
+    if (load && store) return store->value == load->result && (load->from.owner || store->to.owner);
     return load && send && send->value == load->result && send->peer.isVariable(loop.variable);
   }
   bool loadsFirst(const Stmt &stmt) const {
@@ -409,13 +439,15 @@ private:
 
   void loadThenSend(const ForRanks &loop, bool others) {
     const Load &load = std::get<Load>(loop.body[0].op());
-    const Send &send = std::get<Send>(loop.body[1].op());
+    const auto *store = std::get_if<Store>(&loop.body[1].op());
     const std::string packets = declareName(load.result);
     out.line("Packet " + Twine(packets) + "[N]; // by how many places the rank is after me");
     out.directive("#pragma unroll");
     openHops(loop, others ? 1 : 0);
     out.line(packets + "[hop] = coll::load<Shape, Packet>(launch, " + place(load.from) + ");");
     out.close("}");
+    if (store) return storeEach(loop, *store, packets);
+    const Send &send = std::get<Send>(loop.body[1].op());
     readEpoch();
     out.directive("#pragma unroll");
     openHops(loop, send.own == kNone ? 0 : 1);
@@ -423,6 +455,13 @@ private:
     out.line(sendText(send, "hop"));
     out.close("}");
     if (send.own != kNone) valueNames[send.own] = packets + "[0]";
+  }
+
+  void storeEach(const ForRanks &loop, const Store &store, const std::string &packets) {
+    out.directive("#pragma unroll");
+    openHops(loop, 0);
+    out.line("coll::store<Shape>(launch, " + place(store.to) + ", " + packets + "[hop]);");
+    out.close("}");
   }
 
   /// Whether nothing is to be done for this rank itself: what it keeps is a value from outside the loop, or not used.
@@ -443,14 +482,19 @@ private:
     return kept;
   }
 
+  /// Whether a slice needs the number of a rank, rather than how far it is away.
+  static bool usesByNumber(const Slice &slice, const std::string &rank) {
+    return slice.index.uses(rank) || (slice.owner && slice.owner->uses(rank) && !slice.owner->isVariable(rank));
+  }
+
   bool usesVariable(const ForRanks &loop) const {
     bool uses = false;
     walk(loop.body, [&](const Stmt &s) {
       if (const auto *send = std::get_if<Send>(&s.op()))
         uses |= send->slot.uses(loop.variable) || program.values[send->value].length.index.uses(loop.variable) ||
                 (send->peer.uses(loop.variable) && !send->peer.isVariable(loop.variable));
-      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses(loop.variable);
-      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses(loop.variable);
+      if (const auto *load = std::get_if<Load>(&s.op())) uses |= usesByNumber(load->from, loop.variable);
+      if (const auto *store = std::get_if<Store>(&s.op())) uses |= usesByNumber(store->to, loop.variable);
     });
     return uses;
   }
@@ -507,7 +551,8 @@ private:
 
   /// `pointer, i, length`: packet `i` of a slice.
   std::string place(const Slice &slice) const {
-    const std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+    std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+    if (program.buffers[slice.buffer].window) base += "[" + (slice.owner ? hopOf(*slice.owner) : "0") + "]";
     const std::string number = text(slice.index);
     switch (slice.length.kind) {
     case Length::Kind::Whole: return base + ", i, " + product(slice.length.extents);
@@ -519,6 +564,9 @@ private:
     }
     return {};
   }
+
+  /// How many places after this rank a peer is.
+  std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
 
   std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }
 

@@ -52,12 +52,15 @@ private:
   std::string contractText(const Ensures &e) const {
     const std::string text = ensuresText(program, e);
     if (e.kind != Ensures::Kind::Reduction) return text;
+    if (program.order == "any")
+      return text + ", in any order and rounded at each step, the same bits on every rank but not in every run";
     if (program.order == "fixed") return text + ", combined alike on every rank and rounded at each step";
     return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
            ", the same bits on every rank";
   }
 
   std::string mailboxText(const Mailbox &box) const {
+    if (!box.payload) return box.name + "[" + box.slots.str() + "], flags that announce what is stored in the window";
     std::string text = box.name + "[" + box.slots.str() + "], " + keyword(box.sync).str() + ", ";
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
@@ -75,14 +78,17 @@ private:
     out.open("struct Args {");
     out.line("coll::Team<N> team;");
     Names fields; // members of Args: they cannot clash with the variables of the body
-    fields.unique("team"), fields.unique("onePacket");
+    fields.unique("team"), fields.unique("onePacket"), fields.unique("whole");
     for (const Buffer &b : program.buffers) {
       const std::string field = names.buffers[b.name] = fields.unique(b.name);
-      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + "; // T" + shapeText(b));
+      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + (b.window ? "[N]" : "") +
+               "; // T" + shapeText(b) + (b.window ? ", of the rank so many places after this one" : ""));
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
-    out.line("coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
+    out.line(program.bulkUnits()
+                 ? "coll::u64 whole; // all packets are whole and aligned"
+                 : "coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
     out.close("};");
     out.blank();
   }
@@ -100,6 +106,7 @@ private:
     case Sync::Sentinel: return "sentinel";
     case Sync::Flag: return "flag";
     case Sync::Barrier: return "plain";
+    case Sync::Counter: return "counter";
     }
     return "";
   }
@@ -118,10 +125,13 @@ private:
       out.from(0);
     }
     const Wire wire = program.wire();
-    const std::string packet = wire.together > 1
+    const unsigned units = program.bulkUnits();
+    const std::string packet = units > 1 ? "coll::bulk::Packet<T, " + std::to_string(units) + ">"
+                               : wire.together > 1
                                    ? std::string("coll::") + deviceNamespace(program.mailboxes.front().sync) + "::Packet<T>"
                                    : "coll::Packet<T, " + std::to_string(wire.payloadBytes) + ">";
-    out.line("using Packet = " + packet + "; // what a thread handles at a time");
+    out.line("using Packet = " + packet +
+             (units > 1 ? "; // units of 16 bytes that a thread handles at a time" : "; // what a thread handles at a time"));
     out.blank();
   }
 
@@ -129,7 +139,8 @@ private:
     out.line("extern \"C\" __global__ void __launch_bounds__(512)");
     out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
     out.line("coll::Launch<N> launch(a.team);");
-    out.line("if (a.onePacket) " + llvm::Twine(names.function) + "<coll::OnePacket>(launch, a);");
+    out.line((program.bulkUnits() ? "if (a.whole) " : "if (a.onePacket) ") + llvm::Twine(names.function) +
+             (program.bulkUnits() ? "<coll::WholePackets>(launch, a);" : "<coll::OnePacket>(launch, a);"));
     out.line("else " + llvm::Twine(names.function) + "<coll::AnyPackets>(launch, a);");
     out.close("}");
   }

@@ -23,12 +23,20 @@ std::uint64_t product(const std::vector<std::string> &extents, int ranks, const 
 
 bool Manifest::keepsZeroSign() const {
   for (const Mailbox &box : mailboxes)
-    if (box.sync == "sentinel") return false;
+    if (box.sync == "sentinel" || box.sync == "counter") return false;
   return true;
 }
 
 std::uint64_t Manifest::parameterBytes() const {
-  return 8 * (std::uint64_t(ranks) + 4 + arguments.size() + extents.size() + scalars.size() + 1);
+  std::uint64_t pointers = 0;
+  for (const Argument &a : arguments) pointers += a.window ? std::uint64_t(ranks) : 1;
+  return 8 * (std::uint64_t(ranks) + 4 + pointers + extents.size() + scalars.size() + 1);
+}
+
+bool Manifest::hasWindows() const {
+  for (const Argument &a : arguments)
+    if (a.window) return true;
+  return false;
 }
 
 std::uint64_t Manifest::clearBytes() const {
@@ -71,6 +79,7 @@ void argument(llvm::json::OStream &json, const Manifest::Argument &a) {
     json.attribute("direction", directions[int(a.direction)]);
     json.attribute("dtype", ref(keyword(a.dtype)));
     strings(json, "extents", a.extents);
+    if (a.window) json.attribute("window", true);
   });
 }
 
@@ -101,11 +110,13 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("packetsTogether", m.packetsTogether);
   json.attribute("alignment", m.alignment);
   json.attribute("unsplitBytes", m.unsplitBytes);
+  if (m.bulk) json.attribute("bulk", true);
   json.attribute("wholeUnit", m.wholeUnit);
   json.attribute("capacity", m.capacity);
   json.attribute("maxThreads", m.maxThreads);
   json.attribute("maxCtas", m.maxCtas);
   json.attribute("minArch", m.minArch);
+  if (!m.needs.empty()) strings(json, "needs", m.needs);
 }
 
 } // namespace

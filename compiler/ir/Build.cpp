@@ -1,6 +1,7 @@
 #include "ir/Build.h"
 
 #include "ir/BuildContract.h"
+#include "ir/BuildWindow.h"
 #include "ir/SlotPieces.h"
 
 #include <utility>
@@ -47,9 +48,7 @@ private:
   }
 
   void refuseWholeAlgorithm(const sema::Algorithm &a) {
-    if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window`");
     if (a.hasPipeline) refuse(a.decl->span, "`pipeline`");
-    if (a.order == sema::Order::Any) refuse(a.decl->order->span, "`order any`");
   }
 
   // ---- Statements ----
@@ -60,14 +59,14 @@ private:
     std::visit(
         Overloaded{
             [&](const ast::Mailbox &s) { mailbox(s, where); },
-            [&](const ast::Window &) { refuse(stmt.span, "a `window`"); },
+            [&](const ast::Window &s) { ok = ok && openWindow(s, member, program, diagnostics); },
             [&](const ast::ViewStmt &) {}, // resolved where it is used
             [&](const ast::Tune &) {},     // a space for the tuner, nothing the kernel does
             [&](const ast::Let &s) { let(s, stmt.span, out); },
             [&](const ast::Assign &s) { assign(s, where, out); },
             [&](const ast::Send &s) { send(s, stmt.span, out); },
-            [&](const ast::Await &) { refuse(stmt.span, "`await`"); },
-            [&](const ast::Barrier &s) { barrier(s, stmt.span, out); },
+            [&](const ast::Await &s) { await(s, stmt.span, out); },
+            [&](const ast::Barrier &) { barrier(stmt.span, out); },
             [&](const ast::Forall &s) { forall(s, stmt.span, out); },
             [&](const ast::For &s) { forLoop(s, stmt.span, out); },
             [&](const ast::Pipeline &) { refuse(stmt.span, "`pipeline`"); },
@@ -86,6 +85,7 @@ private:
     else if (mode == ast::SyncMode::Sentinel) box.sync = Sync::Sentinel;
     else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
+    else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
     if (decl.counted) refuse(decl.name.span, "a `counted` mailbox");
     if (decl.reuseRule && *decl.reuseRule != ast::ReuseRule::DoubleBuffer)
@@ -126,9 +126,7 @@ private:
     out.push_back(Store{*to, v, where});
   }
 
-  void barrier(const ast::Barrier &s, ast::Span span, Block &out) {
-    if (s.kind != ast::BarrierKind::Plain)
-      return refuse(span, s.kind == ast::BarrierKind::Entry ? "`entry barrier`" : "`exit barrier`");
+  void barrier(ast::Span span, Block &out) {
     if (&out != &program.body) return refuse(span, "a `barrier` inside a loop or an `if`");
     out.push_back(Barrier{program.barriers++, span.begin});
   }
@@ -138,6 +136,8 @@ private:
     loops.emplace_back(loop.variable, &out);
     for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
     loops.pop_back();
+    if (ok && !awaitsAlone(loop))
+      return refuse(span, "a loop over `ranks` with an `await` that is not its only statement and of its own number");
     if (ok) out.push_back(std::move(loop));
   }
 
@@ -187,9 +187,8 @@ private:
   }
 
   void send(const ast::Send &s, ast::Span span, Block &out) {
-    if (s.add) return refuse(span, "`+>`");
     if (!s.rank) return refuse(span, "a multicast (`all.`)");
-    if (!s.mailbox) return refuse(span, "a push into a window");
+    if (s.window) return push(s, span, out);
     Send op;
     op.box = boxes.at(s.mailbox);
     op.where = span.begin;
@@ -204,6 +203,30 @@ private:
     if (!sentTo[op.box]) box.length = length;
     sentTo[op.box] = true;
     out.push_back(std::move(op));
+  }
+
+  /// A send into a window is a store in the peer's memory.
+  void push(const ast::Send &s, ast::Span span, Block &out) {
+    auto to = slice(*s.target);
+    if (!to) return refuse(s.target->span, "this target of a send");
+    const ValueId v = value(*s.value, out);
+    if (!ok) return;
+    if (!program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
+    out.push_back(Store{*to, v, span.begin});
+  }
+
+  void await(const ast::Await &s, ast::Span span, Block &out) {
+    auto place = slice(*s.place);
+    const MailboxId flags = place ? program.buffers[place->buffer].flags : kNone;
+    if (flags == kNone) return refuse(span, "this `await`");
+    if (ok) out.push_back(Await{flags, place->index, span.begin});
+  }
+
+  static bool awaitsAlone(const ForRanks &loop) {
+    bool awaits = false;
+    walk(loop.body, [&](const Stmt &s) { awaits |= std::holds_alternative<Await>(s.op()); });
+    const auto *only = loop.body.size() == 1 ? std::get_if<Await>(&loop.body.front().op()) : nullptr;
+    return !awaits || (only && only->slot.isVariable(loop.variable));
   }
 
   /// Once all sends are known: which piece each slot holds, so that all of a reduction can be seen to be one piece.
@@ -224,13 +247,18 @@ private:
       if (const auto *send = std::get_if<Send>(&stmt.op())) numbers[send->box] = 0;
       if (const auto *poll = std::get_if<Poll>(&stmt.op())) numbers[poll->box] = 0;
     });
+    for (const Buffer &b : program.buffers)
+      if (b.flags != kNone) numbers[b.flags] = 0;
     std::vector<Mailbox> used;
     for (std::size_t box = 0; box < numbers.size(); ++box)
       if (numbers[box] != kNone) numbers[box] = MailboxId(used.size()), used.push_back(program.mailboxes[box]);
     walk(program.body, [&](Stmt &stmt) {
       if (auto *send = std::get_if<Send>(&stmt.op())) send->box = numbers[send->box];
       if (auto *poll = std::get_if<Poll>(&stmt.op())) poll->box = numbers[poll->box];
+      if (auto *await = std::get_if<Await>(&stmt.op())) await->box = numbers[await->box];
     });
+    for (Buffer &b : program.buffers)
+      if (b.flags != kNone) b.flags = numbers[b.flags];
     program.mailboxes = std::move(used);
   }
 
@@ -255,11 +283,15 @@ private:
     return 0;
   }
 
+  static bool uses(const Slice &slice, llvm::StringRef variable) {
+    return slice.index.uses(variable) || (slice.owner && slice.owner->uses(variable));
+  }
+
   ValueId load(const Slice &from, const ast::Expr &expr, Block &out) {
     Block *block = &out;
     // Only what no statement writes, and only out of loops that are sure to run.
     if (program.buffers[from.buffer].direction == Direction::In && unconditional)
-      for (std::size_t depth = loops.size(); depth-- > 0 && !from.index.uses(loops[depth].first);)
+      for (std::size_t depth = loops.size(); depth-- > 0 && !uses(from, loops[depth].first);)
         block = loops[depth].second;
     const ValueId v = program.addValue(program.buffers[from.buffer].name, from.length);
     block->push_back(Load{v, from, expr.span.begin});
@@ -316,25 +348,34 @@ private:
     op.yield = value(*r.body, op.body);
     loops.pop_back();
     if (!ok) return 0;
-    if (op.body.size() != 1 || !std::holds_alternative<Poll>(op.body.front().op())) {
-      refuse(r.body->span, "a reduction over anything but the slots of a mailbox");
+    if (op.body.size() != 1 || !contributes(op.body.front())) {
+      refuse(r.body->span, "a reduction over anything but the slots of a mailbox and what peers have in a window");
       return 0;
     }
-    const Poll &poll = std::get<Poll>(op.body.front().op());
+    const auto *poll = std::get_if<Poll>(&op.body.front().op());
     // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
-    const Length length = received(poll.box, poll.slot.substitute(op.variable, Index()));
-    if (length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
-    op.result = program.addValue(program.mailboxes[poll.box].name, length);
+    const Length length =
+        poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
+    if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
+    if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
+    op.result = program.addValue(program.values[op.yield].name, length);
     const ValueId result = op.result;
     out.push_back(std::move(op));
     return result;
+  }
+
+  static bool contributes(const Stmt &stmt) {
+    const auto *load = std::get_if<Load>(&stmt.op());
+    return std::holds_alternative<Poll>(stmt.op()) || (load && load->from.owner);
   }
 
   // ---- Places and indices ----
 
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr) {
-    return contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
+    auto part = contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
+    if (const ast::Expr *owner = ownerOf(expr); part && owner) part->owner = index(*owner);
+    return part;
   }
 
   Index index(const ast::Expr &expr) {
@@ -356,7 +397,8 @@ std::optional<Program> build(const sema::Member &member, int ranks, DType dtype,
   program.ranks = ranks;
   program.dtype = dtype;
   program.op = op;
-  program.order = member.algorithm->order == sema::Order::Fixed ? "fixed" : "ascending";
+  static constexpr const char *orders[] = {"ascending", "fixed", "any"};
+  program.order = orders[int(member.algorithm->order)];
   program.maxBytes = member.algorithm->maxBytes;
   program.sources = &sources;
   const Sources::File &file = *sources.position(0).file;

@@ -138,19 +138,30 @@ bool buildContract(const sema::Algorithm &algorithm, Program &program, Diagnosti
   return Contract(algorithm, program, diagnostics).run();
 }
 
+namespace {
+
+/// What `x` or `r.x` names; null for any other expression.
+const ast::Ref *refOf(const ast::Expr &expr) {
+  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) return &name->ref;
+  if (const auto *member = std::get_if<ast::Member>(&expr.node)) return &member->ref;
+  return nullptr;
+}
+
+} // namespace
+
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index) {
-  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
-    if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
+  if (const ast::Ref *name = refOf(expr)) {
+    if (const auto *param = std::get_if<const ast::Param *>(name))
       if (BufferId b = bufferOf(program, **param); b != kNone) return whole(program, b);
-    if (const auto *view = std::get_if<const ast::View *>(&name->ref))
+    if (const auto *view = std::get_if<const ast::View *>(name))
       if (!splitOf(**view)) return contractSlice(program, *(*view)->value, index);
     return std::nullopt;
   }
   const auto *at = std::get_if<ast::Index>(&expr.node);
-  const auto *base = at ? std::get_if<ast::NameRef>(&at->base->node) : nullptr;
+  const ast::Ref *base = at ? refOf(*at->base) : nullptr;
   if (!base) return std::nullopt;
-  if (const auto *view = std::get_if<const ast::View *>(&base->ref)) {
+  if (const auto *view = std::get_if<const ast::View *>(base)) {
     const ast::Param *param = splitOf(**view);
     const BufferId b = param ? bufferOf(program, *param) : kNone;
     if (b == kNone) return std::nullopt;
@@ -159,7 +170,7 @@ std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr
     piece.length.index = piece.index = index(*at->index);
     return piece;
   }
-  if (const auto *param = std::get_if<const ast::Param *>(&base->ref)) {
+  if (const auto *param = std::get_if<const ast::Param *>(base)) {
     const BufferId b = bufferOf(program, **param);
     if (b != kNone && program.buffers[b].extents.size() > 1) return row(program, b, index(*at->index));
   }

@@ -10,7 +10,8 @@ namespace coll::ir {
 /// Fills in buffers, extents, in-place pairs and ensures. False after an error.
 bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics);
 
-/// The argument, row of an argument, or piece of a split view that `expr` names; empty if it names none of them.
+/// The argument, row of an argument, or piece of a split view that `expr` names; empty if it names none of them. Whose it
+/// is stands in BuildWindow.h.
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index);
 

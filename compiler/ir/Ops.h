@@ -10,6 +10,7 @@
 #include "ir/Index.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,11 +38,13 @@ struct Length {
   bool operator==(const Length &other) const;
 };
 
-/// Part of an argument: all of it, row `index`, or piece `index`.
+/// Part of an argument: all of it, row `index`, or piece `index`. With an owner it is that rank's argument, of which this
+/// rank makes a window.
 struct Slice {
   BufferId buffer = kNone;
   Length length;
   Index index; ///< row or piece number; unused for a Whole
+  std::optional<Index> owner = {};
 };
 
 /// Entry: the point from which memory that earlier kernels wrote may be touched, and the epoch is this launch's.
@@ -52,21 +55,22 @@ struct KernelBoundary {
   SourceOffset where = 0;
 };
 
-/// result = the slice of an argument, by ordinary loads.
+/// result = the slice of an argument, by ordinary loads, in a peer's memory if it has an owner.
 struct Load {
   ValueId result;
   Slice from;
   SourceOffset where = 0;
 };
 
-/// The slice of an argument = value, by ordinary stores.
+/// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner.
 struct Store {
   Slice to;
   ValueId value;
   SourceOffset where = 0;
 };
 
-/// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode. With `own` set,
+/// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode; adds it to what is
+/// there if that is `counter`. With `own` set,
 /// nothing is sent where `peer` is `me`: `own` is defined as the value there instead.
 struct Send {
   MailboxId box;
@@ -105,8 +109,8 @@ struct Signal {
   SourceOffset where = 0;
 };
 
-/// Waits until the writer of `slot` of this rank's mailbox has announced it in this launch, to this CTA. What was
-/// announced may be Read afterwards. Outside packet loops.
+/// Waits until the writer of `slot` of this rank's mailbox has announced it in this launch, to this CTA; all ranks, if the
+/// mailbox is a `counter`. What was announced may be Read afterwards. Outside packet loops.
 struct Await {
   MailboxId box;
   Index slot;

@@ -34,11 +34,11 @@ private:
     static constexpr const char *directions[] = {"in", "out", "inout"};
     os << "  " << directions[int(b.direction)] << " " << b.name << ": " << keyword(b.dtype);
     for (const std::string &e : b.extents) os << "[" << e << "]";
-    os << "\n";
+    os << (b.window ? " window\n" : "\n");
   }
 
   void mailbox(const Mailbox &m) {
-    os << "  mailbox " << m.name << "[" << m.slots << "] of " << str(m.length) << " sync " << keyword(m.sync);
+    os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << " sync " << keyword(m.sync);
     if (m.copies) os << " copies " << m.copies;
     if (m.lines) os << " lines " << m.lines << " at " << m.offset;
     os << "\n";
@@ -52,13 +52,13 @@ private:
   }
 
   std::string str(const Slice &slice) {
-    const std::string &name = program.buffers[slice.buffer].name;
+    std::string text = program.buffers[slice.buffer].name;
     switch (slice.length.kind) {
-    case Length::Kind::Whole: return name;
-    case Length::Kind::Row: return name + "[" + slice.index.str() + "]";
-    case Length::Kind::Piece: return "piece(" + name + ", " + slice.index.str() + ")";
+    case Length::Kind::Whole: break;
+    case Length::Kind::Row: text += "[" + slice.index.str() + "]"; break;
+    case Length::Kind::Piece: text = "piece(" + text + ", " + slice.index.str() + ")"; break;
     }
-    return {};
+    return slice.owner ? text + " of rank " + slice.owner->str() : text;
   }
 
   std::string str(ValueId value) { return "%" + std::to_string(value) + "." + program.values[value].name; }

@@ -11,6 +11,7 @@ llvm::StringRef keyword(Sync sync) {
   case Sync::Sentinel: return "sentinel";
   case Sync::Flag: return "flag";
   case Sync::Barrier: return "barrier";
+  case Sync::Counter: return "counter";
   }
   return {};
 }
@@ -22,11 +23,24 @@ Wire wireOf(Sync sync) {
   case Sync::Sentinel:
   case Sync::Flag:
   case Sync::Barrier: return {16, 16};
+  case Sync::Counter: return {16, 16, 1, 8, 90};
   }
   return {};
 }
 
-Wire Program::wire() const { return mailboxes.empty() ? Wire{16, 16} : wireOf(mailboxes.front().sync); }
+
+Wire Program::wire() const {
+  if (const unsigned units = bulkUnits()) return {16 * units, 16};
+  for (const Mailbox &box : mailboxes)
+    if (box.payload) return wireOf(box.sync);
+  return {16, 16};
+}
+
+unsigned Program::bulkUnits() const {
+  const bool mailed = llvm::any_of(mailboxes, [](const Mailbox &box) { return box.payload; });
+  if (mailed || !hasWindows()) return 0;
+  return ranks <= 4 ? 4 : ranks <= 8 ? 2 : 1; // a thread holds a packet of each of a few ranks in registers
+}
 
 bool Length::sameDomain(const Length &other) const {
   return (kind == Kind::Piece) == (other.kind == Kind::Piece) && extents == other.extents;

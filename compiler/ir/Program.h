@@ -13,7 +13,7 @@
 namespace coll::ir {
 
 /// The arrival protocols that can be lowered. Others are refused before there is IR of them.
-enum class Sync { LL, LL128, Sentinel, Flag, Barrier };
+enum class Sync { LL, LL128, Sentinel, Flag, Barrier, Counter };
 llvm::StringRef keyword(Sync sync);
 
 /// What a sync mode makes of a vector: packets, each of which takes a line of a slot.
@@ -37,6 +37,8 @@ struct Buffer {
   Direction direction;
   DType dtype;
   std::vector<std::string> extents; ///< each a free extent, "N" or a number
+  bool window = false;              ///< peers touch it, so it lies in symmetric memory
+  MailboxId flags = kNone;          ///< of a window: announces what was stored in a row or piece, by its number
 };
 
 /// An argument that is no vector: `root`. An index variable of its name; equal on all ranks in a launch, free to change
@@ -51,6 +53,7 @@ struct Mailbox {
   Sync sync;
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
+  bool payload = true;    ///< else its slots are announced and hold nothing
   bool declaredDepth = false;
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
@@ -98,8 +101,15 @@ struct Program {
 
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.
   Wire wire() const;
+  /// Units of 16 bytes that a packet has where data goes from memory to memory alone: large messages want many loads in
+  /// flight. 0 in other programs.
+  unsigned bulkUnits() const;
 
   ValueId addValue(std::string name, Length length);
+
+  bool hasWindows() const {
+    return llvm::any_of(buffers, [](const Buffer &b) { return b.window; });
+  }
 
   /// Elements of a vector of this length for given extents; a Piece's index may use `me` and loop variables.
   std::uint64_t elements(const Length &length, const Extents &values, const Index::Lookup &variables) const;

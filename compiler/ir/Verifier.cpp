@@ -74,6 +74,9 @@ private:
     if (s.buffer < 0 || std::size_t(s.buffer) >= program.buffers.size()) return fail("no such buffer");
     index(s.index);
     if (loop && !s.length.sameDomain(loop->domain)) fail("a slice is not of its packet loop's domain");
+    if (!s.owner) return;
+    index(*s.owner);
+    if (!program.buffers[s.buffer].window) fail("a peer's buffer that is no window");
   }
 
   void slot(MailboxId box, const Index &i) {

@@ -37,6 +37,7 @@ bool refuseSize(const Program &program, Context &context, const std::string &wha
 /// Whether the bound of `when` makes mailboxes that can be had: at least an element, and no more than fits.
 bool checkSizes(const Program &program, Context &context) {
   for (const Mailbox &box : program.mailboxes) {
+    if (!box.payload) continue;
     const std::uint64_t elements = capacity(program, box.length);
     if (elements == 0 || program.maxBytes < sizeOf(program.dtype))
       return refuseSize(program, context,
@@ -56,7 +57,7 @@ bool checkSizes(const Program &program, Context &context) {
 bool assignMemory(Program &program, Context &context) {
   if (!checkSizes(program, context)) return false;
   for (const Mailbox &box : program.mailboxes)
-    if (wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {
+    if (box.payload && wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {
       const std::uint32_t where = std::uint32_t(box.where);
       context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
                                 "mailboxes of different wire forms in one algorithm cannot be lowered yet");
@@ -73,10 +74,11 @@ bool assignMemory(Program &program, Context &context) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);
     box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), wire.payloadBytes);
-    box.lines = llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together);
+    box.lines = box.payload ? llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together) : 0;
     box.offset = at;
     const std::uint64_t slots = std::uint64_t(box.slots.value());
     at += std::uint64_t(box.copies) * slots * box.lines * wire.lineBytes;
+    if (box.sync == Sync::Counter) at += kMaxCtas * slots * 8; // coll::counter::countBytes
     if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
     at = llvm::alignTo(at, 128);
   }

@@ -52,6 +52,7 @@ private:
 
   void reduction(const Stmt &stmt, const Reduce &loop) {
     const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
+    if (!slot && !loop.body.empty()) return indices(loop.body.front()); // what peers have in a window
     if (!slot || !slot->isVariable(loop.variable)) refuse(stmt, "a reduction over slots other than those of all ranks");
   }
 
@@ -59,10 +60,15 @@ private:
   void indices(const Stmt &stmt) {
     if (const auto *send = std::get_if<Send>(&stmt.op())) arithmetic(stmt, send->peer), arithmetic(stmt, send->slot);
     if (const Index *slot = slotOf(stmt)) arithmetic(stmt, *slot);
-    if (const auto *load = std::get_if<Load>(&stmt.op())) arithmetic(stmt, load->from.index);
-    if (const auto *store = std::get_if<Store>(&stmt.op())) arithmetic(stmt, store->to.index);
+    if (const auto *load = std::get_if<Load>(&stmt.op())) slice(stmt, load->from);
+    if (const auto *store = std::get_if<Store>(&stmt.op())) slice(stmt, store->to);
     if (const auto *branch = std::get_if<If>(&stmt.op())) arithmetic(stmt, branch->condition);
     if (const auto *loop = std::get_if<For>(&stmt.op())) largeVariable |= loop->last.value() > 30;
+  }
+
+  void slice(const Stmt &stmt, const Slice &s) {
+    arithmetic(stmt, s.index);
+    if (s.owner) arithmetic(stmt, *s.owner);
   }
 
   bool largeVariable = false; ///< once a loop variable may be too large to shift an int by

@@ -47,7 +47,7 @@ private:
       const bool barrier = std::holds_alternative<Barrier>(stmt.op());
       if (barrier) unannounced.clear();
       if (barrier || waits(stmt)) announceAll();
-      if (isContainer(stmt) && !traffic.polled.empty()) {
+      if (isContainer(stmt) && (!traffic.polled.empty() || waits(stmt))) {
         const bool outer = std::exchange(inLoop, true);
         if (!expand(*bodyOf(stmt))) return false;
         inLoop = outer;
@@ -77,13 +77,18 @@ private:
 
   static bool waits(Stmt &stmt) {
     bool found = false;
-    each(stmt, [&](Stmt &s) { found |= std::holds_alternative<Poll>(s.op()); });
+    each(stmt, [&](Stmt &s) { found |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Await>(s.op()); });
     return found;
   }
 
   bool plain(MailboxId box) const {
     const Sync sync = program.mailboxes[box].sync;
-    return sync == Sync::Barrier || sync == Sync::Flag;
+    return sync == Sync::Barrier || sync == Sync::Flag || sync == Sync::Counter;
+  }
+
+  /// What announces a store into a peer's window.
+  MailboxId flagsOf(const Store &store) const {
+    return store.to.owner ? program.buffers[store.to.buffer].flags : kNone;
   }
 
   template <class Visit>
@@ -97,6 +102,8 @@ private:
     each(stmt, [&](Stmt &s) {
       if (const auto *send = std::get_if<Send>(&s.op()); send && plain(send->box)) traffic.sent.insert(send->box);
       if (const auto *poll = std::get_if<Poll>(&s.op()); poll && plain(poll->box)) traffic.polled.insert(poll->box);
+      if (const auto *store = std::get_if<Store>(&s.op()); store && flagsOf(*store) != kNone)
+        traffic.sent.insert(flagsOf(*store));
     });
     return traffic;
   }
@@ -158,6 +165,8 @@ private:
   bool announce(const Stmt &stmt, MailboxId box, Block &to) {
     if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->box == box)
       to.push_back(Signal{box, send->peer, send->slot, send->where});
+    if (const auto *store = std::get_if<Store>(&stmt.op()); store && flagsOf(*store) == box)
+      to.push_back(Signal{box, *store->to.owner, store->to.index, store->where});
     const Block *body = bodyOf(stmt);
     if (!body) return true;
     Block inner;
@@ -167,10 +176,13 @@ private:
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
       // Then a rank's own slot is its own doing, and its flag need not be raised.
       const auto *signal = std::get_if<Signal>(&inner.front().op());
-      if (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) || !signal->slot.isVariable("me"))
+      const bool counts = program.mailboxes[box].sync == Sync::Counter; // then all ranks fill a slot
+      if (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) ||
+          !(counts ? signal->slot.kind() == Index::Kind::Constant : signal->slot.isVariable("me")))
         return refuse(signal ? signal->where : loop->where,
-                      "a `sync flag` mailbox that a loop over `ranks` fills otherwise than by one send to slot `me` of "
-                      "every rank");
+                      "a `sync " + keyword(program.mailboxes[box].sync).str() +
+                          "` mailbox that a loop over `ranks` fills otherwise than by one send to slot `me` of every "
+                          "rank");
       to.push_back(ForRanks{loop->variable, std::move(inner), signal->where});
     }
     if (const auto *loop = std::get_if<For>(&stmt.op()))
@@ -187,15 +199,26 @@ private:
     });
   }
 
-  /// A slot of a `sentinel` mailbox is emptied right after its only read.
+  /// The mailbox whose slot is empty before it is sent to, if a statement reads one.
+  MailboxId emptied(const Stmt &stmt) const {
+    MailboxId box = kNone;
+    if (const auto *poll = std::get_if<Poll>(&stmt.op())) box = poll->box;
+    if (const auto *read = std::get_if<Read>(&stmt.op())) box = read->box;
+    if (box == kNone) return kNone;
+    const Sync sync = program.mailboxes[box].sync;
+    return sync == Sync::Sentinel || sync == Sync::Counter ? box : kNone;
+  }
+
+  /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read.
   bool clearSentinels() {
     std::vector<int> polls(program.mailboxes.size());
     walk(program.body, [&](Stmt &s) {
-      if (const auto *poll = std::get_if<Poll>(&s.op())) ++polls[poll->box];
+      if (const MailboxId box = emptied(s); box != kNone) ++polls[box];
     });
     for (std::size_t box = 0; box < polls.size(); ++box)
-      if (program.mailboxes[box].sync == Sync::Sentinel && polls[box] > 1)
-        return refuse(program.mailboxes[box].where, "a `sync sentinel` mailbox that is read in several places");
+      if (polls[box] > 1)
+        return refuse(program.mailboxes[box].where, "a `sync " + keyword(program.mailboxes[box].sync).str() +
+                                                        "` mailbox that is read in several places");
     clearIn(program.body);
     return true;
   }
@@ -204,11 +227,12 @@ private:
     Block cleared;
     for (Stmt &stmt : block) {
       if (Block *body = bodyOf(stmt)) clearIn(*body);
-      const auto *poll = std::get_if<Poll>(&stmt.op());
-      const bool sentinel = poll && program.mailboxes[poll->box].sync == Sync::Sentinel;
-      const Clear clear = sentinel ? Clear{poll->box, poll->slot, poll->where} : Clear{};
+      const MailboxId box = emptied(stmt);
+      Clear clear{box, Index(), 0};
+      if (const auto *poll = std::get_if<Poll>(&stmt.op())) clear.slot = poll->slot, clear.where = poll->where;
+      if (const auto *read = std::get_if<Read>(&stmt.op())) clear.slot = read->slot, clear.where = read->where;
       cleared.push_back(std::move(stmt));
-      if (sentinel) cleared.push_back(clear);
+      if (box != kNone) cleared.push_back(clear);
     }
     block = std::move(cleared);
   }

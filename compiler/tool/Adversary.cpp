@@ -52,6 +52,16 @@ PlacedLaunch place(emu::Machine &machine, const Manifest &manifest, const Planne
   return placed;
 }
 
+/// The kernel's pointers: of a window, those of all ranks.
+std::vector<emu::Pointer> kernelArguments(const Manifest &manifest, const std::vector<std::vector<PlacedLaunch>> &placed,
+                                          int rank, std::size_t number) {
+  std::vector<emu::Pointer> list;
+  for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
+    for (int hop = 0; hop < (manifest.arguments[i].window ? manifest.ranks : 1); ++hop)
+      list.push_back(placed[std::size_t((rank + hop) % manifest.ranks)][number].arguments[i]);
+  return list;
+}
+
 } // namespace
 
 Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity) {
@@ -90,10 +100,14 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
   std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
   for (int rank = 0; rank < manifest.ranks; ++rank) {
     layout->fill(launches, rank, memory[rank]);
-    for (const PlannedLaunch &planned : launches) {
+    for (const PlannedLaunch &planned : launches)
       placed[rank].push_back(place(machine, manifest, planned, rank, memory[rank]));
+  }
+  for (int rank = 0; rank < manifest.ranks; ++rank) {
+    for (std::size_t number = 0; number < launches.size(); ++number) {
+      const PlannedLaunch &planned = launches[number];
       std::vector<void *> pointers;
-      for (const emu::Pointer &pointer : placed[rank].back().arguments)
+      for (const emu::Pointer &pointer : placed[rank][number].arguments)
         pointers.push_back(reinterpret_cast<void *>(pointer.buffer.address + pointer.byteOffset));
       const LaunchShape shape = randomShape(manifest, mix(mix(seed, 4), planned.number));
       std::vector<std::uint64_t> scalars;
@@ -103,7 +117,7 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
                                manifest.entry,
                                shape.grid,
                                shape.block,
-                               placed[rank].back().arguments,
+                               kernelArguments(manifest, placed, rank, number),
                                planned.extents,
                                scalars,
                                plan.onePacket(pointers, planned.extents, shape)};

@@ -26,11 +26,10 @@ public:
   }
   Result<std::vector<void *>> memory(std::uint64_t bytes) override {
     std::vector<void *> all;
-    for (int rank = 0; rank < context.ranks(); ++rank) {
-      auto part = context.allocate(rank, bytes);
-      if (!part) return part.error();
-      all.push_back(*part);
-    }
+    // Symmetric for all, so that members can share it whether they have windows or not.
+    auto buffer = context.allocateSymmetric(bytes);
+    if (!buffer) return buffer.error();
+    for (int rank = 0; rank < context.ranks(); ++rank) all.push_back(buffer->address(rank));
     return all;
   }
   void abort() override { context.abort(); }

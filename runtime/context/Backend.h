@@ -3,6 +3,7 @@
 
 #include "coll/coll.h"
 #include "context/LaunchPlan.h"
+#include "fabric/SymmetricRegion.h"
 
 namespace coll {
 
@@ -28,7 +29,7 @@ public:
 struct ResolvedLaunch {
   LaunchShape shape;
   bool onePacket = false; ///< LaunchPlan::onePacket
-  std::span<void *const> pointers;
+  std::span<void *const> pointers;  ///< of an argument that is a window, one for each rank, by how far it is away
   std::span<const std::uint64_t> extents;
   std::span<const std::uint64_t> scalars; ///< bits at the low end
 };
@@ -49,6 +50,7 @@ public:
 
   virtual Result<void *> allocate(int rank, std::uint64_t bytes) = 0;
   virtual void release(int rank, void *memory) = 0;
+  virtual Result<std::unique_ptr<SymmetricRegion>> allocateSymmetric(std::uint64_t bytes) = 0;
   virtual Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes) = 0;
   virtual Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) = 0;
   virtual void *stream(int rank) const = 0;

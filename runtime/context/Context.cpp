@@ -1,7 +1,9 @@
 #include "coll/coll.h"
 
 #include "context/Backend.h"
+#include "context/Parameters.h"
 #include "context/Region.h"
+#include "context/SymmetricMemory.h"
 #include "platform/Env.h"
 #include "platform/Machine.h"
 
@@ -25,6 +27,18 @@ struct Collective::State {
   const Manifest manifest;
   const LaunchPlan plan;
   std::unique_ptr<LoadedKernel> loaded;
+
+  /// Where the windows of recent launches lie, to see that all ranks pass the same place.
+  struct Place {
+    std::uint64_t launch = 0, key = 0; ///< counted from 1
+    int rank = 0;
+  };
+  std::array<Place, 16> places;
+  std::vector<std::uint64_t> launches = std::vector<std::uint64_t>(std::size_t(manifest.ranks)); ///< [rank]
+
+  Result<std::size_t> resolve(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
+                              std::span<void *> pointers);
+  Result<void> samePlace(int rank, std::uint64_t key);
 };
 
 struct Context::State {
@@ -32,6 +46,7 @@ struct Context::State {
   std::unique_ptr<Backend> backend;
   std::vector<std::unique_ptr<Collective::State>> collectives;
   std::vector<std::pair<int, void *>> memory; ///< (rank, address) of what is allocated
+  std::optional<SymmetricMemory> symmetric;
   std::atomic<bool> aborted{false};
 
   ~State();
@@ -127,6 +142,7 @@ Result<Context> Context::create(const ContextOptions &options) {
   auto backend = createBackend(state->options);
   if (!backend) return backend.error();
   state->backend = std::move(*backend);
+  state->symmetric.emplace(state->backend->ranks());
   return Context(std::move(state));
 }
 
@@ -144,6 +160,7 @@ Context::State::~State() {
   if (drained.wait_for(kGrace) != std::future_status::ready) setAbortWords();
   drained.wait();
   collectives.clear();
+  if (symmetric) symmetric->clear();
   for (const auto &[rank, address] : memory) backend->release(rank, address);
 }
 
@@ -215,6 +232,23 @@ void Context::release(int rank, void *memory) {
   if (std::erase(state->memory, std::pair(rank, memory))) state->backend->release(rank, memory);
 }
 
+Result<SymmetricBuffer> Context::allocateSymmetric(std::uint64_t bytes) {
+  auto region = state->backend->allocateSymmetric(bytes);
+  if (!region) return region.error();
+  return SymmetricBuffer(state->symmetric->add(std::move(*region), bytes));
+}
+
+void Context::release(const SymmetricBuffer &buffer) {
+  state->symmetric->remove(static_cast<SymmetricMemory::Part *>(buffer.part));
+}
+
+void *SymmetricBuffer::address(int rank) const {
+  return static_cast<const SymmetricMemory::Part *>(part)->peers[rank].front();
+}
+std::uint64_t SymmetricBuffer::bytes() const {
+  return static_cast<const SymmetricMemory::Part *>(part)->bytes;
+}
+
 Result<void> Context::upload(int rank, void *to, const void *from, std::uint64_t bytes) {
   return state->backend->upload(rank, to, from, bytes);
 }
@@ -259,6 +293,45 @@ const Manifest &Collective::manifest() const {
   return state->manifest;
 }
 
+/// Writes the kernel's pointers, those of peers where an argument is a window, and returns how many they are.
+Result<std::size_t> Collective::State::resolve(int rank, std::span<void *const> buffers,
+                                               std::span<const std::uint64_t> extents, std::span<void *> pointers) {
+  std::size_t count = 0;
+  std::uint64_t key = 0;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const Manifest::Argument &argument = manifest.arguments[i];
+    if (!argument.window) {
+      pointers[count++] = buffers[i];
+      continue;
+    }
+    const std::uint64_t bytes = plan.argumentElements(i, extents) * sizeOf(argument.dtype);
+    const SymmetricMemory::Part *part = bytes ? context.symmetric->find(rank, buffers[i], bytes) : nullptr;
+    if (bytes && !part)
+      return Error{Error::Code::BadInput, "`" + manifest.member + "`: `" + argument.name +
+                                              "` is a window, which peers touch, and does not lie in symmetric memory; "
+                                              "take it from Context::allocateSymmetric"};
+    const std::uint64_t offset = part ? std::uint64_t(static_cast<char *>(buffers[i]) - part->peers[rank].front()) : 0;
+    key = (key ^ reinterpret_cast<std::uintptr_t>(part) ^ offset) * 0x9E3779B97F4A7C15ull;
+    for (int hop = 0; hop < manifest.ranks; ++hop)
+      pointers[count++] = part ? part->peers[rank][std::size_t(hop)] + offset : nullptr;
+  }
+  if (auto same = samePlace(rank, key); !same) return same.error();
+  return count;
+}
+
+/// The n-th launch of each rank is one operation. Ranks far apart are not compared.
+Result<void> Collective::State::samePlace(int rank, std::uint64_t key) {
+  const std::uint64_t launch = launches[rank] + 1;
+  Place &place = places[launch % places.size()];
+  if (place.launch == launch && place.key != key)
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: rank " + std::to_string(rank) +
+                                            " passes its windows at another place of the symmetric memory than rank " +
+                                            std::to_string(place.rank)};
+  if (place.launch < launch) place = {launch, key, rank};
+  launches[rank] = launch;
+  return {};
+}
+
 Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
                                 std::span<const Scalar> scalars, void *stream) const {
   const Manifest &manifest = state->manifest;
@@ -280,7 +353,13 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   ResolvedLaunch launch;
   launch.shape = chooseShape(packets, state->loaded->limits());
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);
+  std::array<void *, ParameterBlock::kMaxWords> pointers;
   launch.pointers = buffers;
+  if (manifest.hasWindows()) {
+    auto count = state->resolve(rank, buffers, extents, pointers);
+    if (!count) return count.error();
+    launch.pointers = std::span(pointers.data(), *count);
+  }
   launch.extents = extents;
   launch.scalars = std::span(words.data(), scalars.size());
   return state->context.backend->launch(*state->loaded, rank, stream, launch);

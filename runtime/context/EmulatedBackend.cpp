@@ -31,13 +31,35 @@ private:
   ShapeLimits shapeLimits;
 };
 
+/// What one of a kernel's pointers points to, in the memory of a rank.
+struct Place {
+  char *pointer;
+  std::uint64_t bytes;
+  int owner;
+};
+
 struct QueuedLaunch {
   const EmulatedKernel *kernel;
   LaunchShape shape;
   bool onePacket;
-  std::vector<char *> pointers;
-  std::vector<std::uint64_t> bytes; ///< of each pointer
+  std::vector<Place> places;
   std::vector<std::uint64_t> extents, scalars;
+};
+
+class EmulatedRegion final : public SymmetricRegion {
+public:
+  EmulatedRegion(int ranks, std::uint64_t bytes) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::uint64_t whole = (std::max<std::uint64_t>(bytes, 1) + 255) / 256 * 256;
+      parts.emplace_back(static_cast<char *>(std::aligned_alloc(256, whole)), std::free);
+      if (parts.back()) std::fill_n(parts.back().get(), whole, 0);
+    }
+  }
+  void *address(int, int of) const override { return parts[std::size_t(of)].get(); }
+  bool complete() const { return std::all_of(parts.begin(), parts.end(), [](const auto &part) { return !!part; }); }
+
+private:
+  std::vector<std::unique_ptr<char, void (*)(void *)>> parts;
 };
 
 /// A stretch of host memory that some launch's arguments cover, and its twin in the emulator.
@@ -46,13 +68,14 @@ struct Stretch {
   emu::Buffer twin;
 };
 
-/// The least number of stretches such that every argument lies in one. Those that only touch stay apart, so that an
-/// access past the end of one is seen.
-std::vector<Stretch> stretchesOf(const std::vector<QueuedLaunch> &launches) {
+/// The least number of stretches such that every argument in a rank's memory lies in one. Those that only touch stay
+/// apart, so that an access past the end of one is seen.
+std::vector<Stretch> stretchesOf(const std::vector<std::vector<QueuedLaunch>> &launches, int owner) {
   std::vector<Stretch> list;
-  for (const QueuedLaunch &launch : launches)
-    for (std::size_t i = 0; i < launch.pointers.size(); ++i)
-      if (launch.bytes[i]) list.push_back({launch.pointers[i], launch.pointers[i] + launch.bytes[i], {}});
+  for (const auto &ofRank : launches)
+    for (const QueuedLaunch &launch : ofRank)
+      for (const Place &place : launch.places)
+        if (place.bytes && place.owner == owner) list.push_back({place.pointer, place.pointer + place.bytes, {}});
   std::sort(list.begin(), list.end(), [](const Stretch &a, const Stretch &b) { return a.begin < b.begin; });
   std::vector<Stretch> merged;
   for (const Stretch &stretch : list)
@@ -63,12 +86,13 @@ std::vector<Stretch> stretchesOf(const std::vector<QueuedLaunch> &launches) {
   return merged;
 }
 
-emu::Pointer twinOf(const std::vector<Stretch> &stretches, char *pointer, std::uint64_t bytes) {
-  if (bytes == 0) return {};
-  const auto after = std::upper_bound(stretches.begin(), stretches.end(), pointer,
+emu::Pointer twinOf(const std::vector<std::vector<Stretch>> &stretches, const Place &place) {
+  if (place.bytes == 0) return {};
+  const std::vector<Stretch> &ofOwner = stretches[std::size_t(place.owner)];
+  const auto after = std::upper_bound(ofOwner.begin(), ofOwner.end(), place.pointer,
                                       [](char *value, const Stretch &stretch) { return value < stretch.begin; });
   const Stretch &stretch = *(after - 1);
-  return {stretch.twin, std::uint64_t(pointer - stretch.begin)};
+  return {stretch.twin, std::uint64_t(place.pointer - stretch.begin)};
 }
 
 class EmulatedBackend final : public Backend {
@@ -86,6 +110,11 @@ public:
     return memory;
   }
   void release(int, void *memory) override { std::free(memory); }
+  Result<std::unique_ptr<SymmetricRegion>> allocateSymmetric(std::uint64_t bytes) override {
+    auto region = std::make_unique<EmulatedRegion>(ranks(), bytes);
+    if (!region->complete()) return Error{Error::Code::Failed, "out of memory for " + std::to_string(bytes) + " bytes"};
+    return std::unique_ptr<SymmetricRegion>(std::move(region));
+  }
   Result<void> upload(int, void *to, const void *from, std::uint64_t bytes) override {
     return copyNow(to, from, bytes);
   }
@@ -128,13 +157,15 @@ Result<void> EmulatedBackend::launch(LoadedKernel &loaded, int rank, void *, con
                       launch.shape,
                       launch.onePacket,
                       {},
-                      {},
                       {launch.extents.begin(), launch.extents.end()},
                       {launch.scalars.begin(), launch.scalars.end()}};
   const LaunchPlan plan(kernel.manifest);
-  for (std::size_t i = 0; i < launch.pointers.size(); ++i) {
-    queued.pointers.push_back(static_cast<char *>(launch.pointers[i]));
-    queued.bytes.push_back(plan.argumentElements(i, launch.extents) * sizeOf(kernel.manifest.arguments[i].dtype));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kernel.manifest.arguments.size(); ++i) {
+    const Manifest::Argument &argument = kernel.manifest.arguments[i];
+    const std::uint64_t bytes = plan.argumentElements(i, launch.extents) * sizeOf(argument.dtype);
+    for (int hop = 0; hop < (argument.window ? ranks() : 1); ++hop)
+      queued.places.push_back({static_cast<char *>(launch.pointers[next++]), bytes, (rank + hop) % ranks()});
   }
   queues[rank].push_back(std::move(queued));
   return {};
@@ -163,22 +194,22 @@ Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
   emu::Machine machine(kernel.manifest, emu::Policy::fair());
   std::vector<std::vector<Stretch>> stretches;
   for (int rank = 0; rank < ranks(); ++rank) {
-    stretches.push_back(stretchesOf(launches[rank]));
+    stretches.push_back(stretchesOf(launches, rank));
     for (Stretch &stretch : stretches.back()) {
       const std::span bytes(reinterpret_cast<const std::byte *>(stretch.begin), stretch.end - stretch.begin);
       stretch.twin = machine.allocate(rank, "rank " + std::to_string(rank) + "'s memory", bytes.size(),
                                       unsigned(reinterpret_cast<std::uintptr_t>(stretch.begin) % 256));
       machine.write(stretch.twin, bytes);
     }
+  }
+  for (int rank = 0; rank < ranks(); ++rank)
     for (const QueuedLaunch &queued : launches[rank]) {
       emu::Launch launch{kernel.module,  kernel.manifest.entry, queued.shape.grid, queued.shape.block, {},
                          queued.extents, queued.scalars,        queued.onePacket};
-      for (std::size_t i = 0; i < queued.pointers.size(); ++i)
-        launch.arguments.push_back(twinOf(stretches.back(), queued.pointers[i], queued.bytes[i]));
+      for (const Place &place : queued.places) launch.arguments.push_back(twinOf(stretches, place));
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }
-  }
   const emu::Result result = machine.run();
   if (result.status != emu::Result::Ok)
     return Error{Error::Code::Failed,

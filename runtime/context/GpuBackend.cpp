@@ -158,6 +158,9 @@ public:
 
   Result<void *> allocate(int rank, std::uint64_t bytes) override;
   void release(int rank, void *memory) override;
+  Result<std::unique_ptr<SymmetricRegion>> allocateSymmetric(std::uint64_t bytes) override {
+    return fabric->allocate(std::max<std::uint64_t>(bytes, 1));
+  }
   Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes) override;
   Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) override;
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
@@ -255,11 +258,32 @@ Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &man
   return {};
 }
 
+/// Whether the links between the GPUs do what a kernel needs of them.
+Result<void> checkNeeds(const Gpus &gpus, const Manifest &manifest) {
+  for (const std::string &need : manifest.needs) {
+    if (need != "p2p-atomics")
+      return Error{Error::Code::MachineLacks, "`" + manifest.member + "` needs `" + need + "`, which is not offered here"};
+    for (const Gpu &from : gpus.list)
+      for (const Gpu &to : gpus.list) {
+        int native = from.ordinal == to.ordinal;
+        if (!native)
+          gpus.cuda.cuDeviceGetP2PAttribute(&native, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from.device,
+                                            to.device);
+        if (!native)
+          return Error{Error::Code::MachineLacks, "`" + manifest.member + "` adds in the memory of other GPUs, and the "
+                                                  "link from GPU " + std::to_string(from.ordinal) + " to GPU " +
+                                                      std::to_string(to.ordinal) + " does not do that natively"};
+      }
+  }
+  return {};
+}
+
 Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
   const Manifest &manifest = kernel.manifest;
   if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
     return Error{Error::Code::Failed, "`" + manifest.member + "` has too many arguments"};
   if (auto able = checkPlatform(manifest); !able) return able.error();
+  if (auto able = checkNeeds(*gpus, manifest); !able) return able.error();
   auto loaded = std::make_unique<GpuKernel>(*gpus, manifest);
   std::map<unsigned, std::string> cubins;
   for (const Gpu &gpu : gpus->list) {

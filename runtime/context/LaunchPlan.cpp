@@ -114,6 +114,8 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
   if (manifest.capacity && elements > manifest.capacity)
     return bad(std::to_string(elements) + " elements are more than its capacity of " +
                std::to_string(manifest.capacity));
+  constexpr std::uint64_t kMostPackets = 1ull << 31; // kernels count them in 32 bits
+  if (packets(extents) > kMostPackets) return bad(std::to_string(elements) + " elements are more than a launch can have");
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Manifest::Argument &argument = manifest.arguments[i];
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);
@@ -133,7 +135,7 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
 bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
   if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
-      packets(extents) > std::uint64_t(shape.grid) * shape.block)
+      (!manifest.bulk && packets(extents) > std::uint64_t(shape.grid) * shape.block))
     return false;
   return std::all_of(pointers.begin(), pointers.end(), [&](void *pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % manifest.alignment == 0;

@@ -42,8 +42,8 @@ public:
   /// right number of elements.
   Result<void> check(int rank, std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;
 
-  /// Whether every thread has at most one packet, and all packets are whole and aligned: the last word of the kernel's
-  /// parameter. Ranks may differ in it, as it follows from their own pointers.
+  /// Whether all packets are whole and aligned and, where the kernel is not `bulk`, every thread has at most one: the last
+  /// word of the kernel's parameter. Ranks may differ in it, as it follows from their own pointers.
   bool onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
 
 private:

@@ -11,7 +11,7 @@ namespace coll {
 
 /// The bytes of one launch's parameter, on the stack of the launch.
 struct ParameterBlock {
-  static constexpr std::size_t kMaxWords = 128;
+  static constexpr std::size_t kMaxWords = 512; ///< 4 KiB, the most that every driver takes
   std::array<std::uint64_t, kMaxWords> words;
   std::size_t used = 0;
 

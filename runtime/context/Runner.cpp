@@ -43,7 +43,10 @@ public:
   Result<RunReport> graph();
 
 private:
-  using Memory = std::vector<void *>; ///< [rank]
+  /// Memory of every rank, symmetric if the kernel has windows.
+  struct Memory : std::vector<void *> {
+    std::optional<SymmetricBuffer> symmetric;
+  };
 
   Result<Memory> allocate(std::uint64_t bytes);
   void release(const Memory &memory);
@@ -68,6 +71,13 @@ private:
 
 Result<Runner::Memory> Runner::allocate(std::uint64_t bytes) {
   Memory memory;
+  if (manifest.hasWindows()) {
+    auto buffer = context.allocateSymmetric(bytes);
+    if (!buffer) return buffer.error();
+    memory.symmetric = *buffer;
+    for (int rank = 0; rank < manifest.ranks; ++rank) memory.push_back(buffer->address(rank));
+    return memory;
+  }
   for (int rank = 0; rank < manifest.ranks; ++rank) {
     auto part = context.allocate(rank, bytes);
     if (!part) return part.error();
@@ -77,6 +87,7 @@ Result<Runner::Memory> Runner::allocate(std::uint64_t bytes) {
 }
 
 void Runner::release(const Memory &memory) {
+  if (memory.symmetric) return context.release(*memory.symmetric);
   for (int rank = 0; rank < manifest.ranks; ++rank) context.release(rank, memory[rank]);
 }
 

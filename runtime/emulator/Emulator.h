@@ -67,7 +67,7 @@ struct Launch {
   std::string entry;
   unsigned grid = 1;
   unsigned block = 32;
-  std::vector<Pointer> arguments;     ///< in the manifest's order
+  std::vector<Pointer> arguments;     ///< in the manifest's order; of a window one for each rank, by how far it is away
   std::vector<std::uint64_t> extents; ///< in the manifest's order
   std::vector<std::uint64_t> scalars; ///< in the manifest's order, the value at the low end
   bool onePacket = false;             ///< the parameter's last word; as the caller says, right or wrong

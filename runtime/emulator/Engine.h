@@ -36,6 +36,8 @@ public:
   void store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order);
   void meetWarp(WarpCall &call);
   void add4(std::uint64_t address, std::uint32_t value, emulated::Order order);
+  void addEach(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
+               emulated::Combine add);
   void fence();
   void ctaSync();
   void spinHint(std::uint64_t address);
@@ -58,8 +60,10 @@ private:
                 bool mayBeStale = true);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void callWarp(Thread *lanes);
-  Pending *issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value, bool add);
-  void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add);
+  Pending *issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value,
+                 emulated::Combine add);
+  void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
+             emulated::Combine add);
   void commit(Pending &unit);
   Pending &firstOf(Pending &unit);
   void commitInOrder(Pending &unit);

@@ -95,10 +95,7 @@ void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned
     if (p->cta != thread.cta || !p->overlaps(offset, bytes)) continue;
     if (p->thread != &thread) thread.sawMate = true;
     if (p->add) {
-      std::uint32_t sum, addend;
-      std::memcpy(&sum, image + p->offset, 4), std::memcpy(&addend, p->bytes, 4);
-      sum += addend;
-      std::memcpy(image + p->offset, &sum, 4);
+      if (p->offset >= offset && p->offset + p->size <= offset + bytes) p->add(image + p->offset, p->bytes);
       continue;
     }
     const unsigned from = std::max<unsigned>(offset, p->offset);
@@ -115,7 +112,25 @@ void Engine::store(std::uint64_t address, const void *value, unsigned elementByt
   Line &line = locate(address, bytes, "store");
   if (races) watchRace(*running, address, false, order);
   for (unsigned k = 0; k < count; ++k)
-    issue(*running, line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, false);
+    issue(*running, line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr);
+}
+
+static void addWord(void *sum, const void *value) {
+  std::uint32_t a, b;
+  std::memcpy(&a, sum, 4), std::memcpy(&b, value, 4);
+  a += b;
+  std::memcpy(sum, &a, 4);
+}
+
+/// Additions to one place have no order to keep, so none is a race with another.
+void Engine::addEach(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
+                     coll::emulated::Combine add) {
+  ++statistics.stores;
+  mayYield();
+  Line &line = locate(address, elementBytes * elements, "add");
+  for (unsigned k = 0; k < elements; ++k)
+    issue(*running, line, address % 16 + k * elementBytes, elementBytes,
+          static_cast<const std::uint8_t *>(value) + k * elementBytes, add);
 }
 
 void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
@@ -124,7 +139,7 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   mayYield();
   Line &line = locate(address, 4, "add");
   if (races) watchRace(*running, address, false, order);
-  issue(*running, line, address % 16, 4, &value, true);
+  issue(*running, line, address % 16, 4, &value, addWord);
 }
 
 /// The last lane to come does it for all.
@@ -172,7 +187,7 @@ void Engine::callWarp(Thread *lanes) {
       auto *value = static_cast<std::uint8_t *>(own.value) + k;
       if (isLoad) {
         loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
-      } else if (Pending *pending = issue(thread, line, k, unit, value, false); pending && whole) {
+      } else if (Pending *pending = issue(thread, line, k, unit, value, nullptr); pending && whole) {
         pending->below = below;
         if (below) units[below].above = pending->number;
         below = pending->number;
@@ -182,7 +197,8 @@ void Engine::callWarp(Thread *lanes) {
 }
 
 /// The unit, if it has to wait.
-Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value, bool add) {
+Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value,
+                       coll::emulated::Combine add) {
   Cta &cta = *thread.cta;
   if (fair()) {
     apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
@@ -211,7 +227,8 @@ Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned byt
 }
 
 /// A store takes effect for all threads of all ranks at once.
-void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value, bool add) {
+void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
+                   coll::emulated::Combine add) {
   const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
   ++now;
   for (unsigned w = firstWord; w <= lastWord; ++w) {
@@ -219,14 +236,8 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
     line.time[w] = now;
     line.writer[w] = std::uint16_t(writer);
   }
-  if (add) {
-    std::uint32_t sum, addend;
-    std::memcpy(&sum, line.value + offset, 4), std::memcpy(&addend, value, 4);
-    sum += addend;
-    std::memcpy(line.value + offset, &sum, 4);
-  } else {
-    std::memcpy(line.value + offset, value, bytes);
-  }
+  if (add) add(line.value + offset, value);
+  else std::memcpy(line.value + offset, value, bytes);
   std::uint32_t waiter = line.waiters;
   line.waiters = 0;
   while (waiter) {

@@ -2,6 +2,8 @@
 // Knows nothing of threads' order; Engine decides what takes effect when and which version a load may see.
 #pragma once
 
+#include "coll/emulated.h"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -25,7 +27,7 @@ struct Pending {
   std::uint32_t phase;  ///< how many CTA barriers its thread had passed
   std::uint32_t below, above; ///< its neighbours in a line of 128 bytes that are yet to take effect; 0: none
   std::uint8_t offset, size;
-  bool add; ///< adds its 4 bytes instead of replacing
+  emulated::Combine add; ///< how to add its element instead of replacing; null: replaces
   std::uint8_t bytes[16];
 
   bool overlaps(unsigned first, unsigned count) const {

@@ -43,7 +43,8 @@ std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
 std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const Manifest &manifest) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, headerBytes(manifest)}};
   for (const auto &box : manifest.mailboxes)
-    if (box.sync == "flag") ranges.push_back({endOf(box), endOf(box) + box.slots * kMaxCtas * 4});
+    if (box.sync == "flag" || box.sync == "counter")
+      ranges.push_back({endOf(box), endOf(box) + box.slots * kMaxCtas * (box.sync == "flag" ? 4 : 8)});
   return ranges;
 }
 

@@ -38,6 +38,9 @@ bool anyOfWarp(bool said) {
 void add4(void *address, unsigned value, Order order) {
   Engine::active->add4(toAddress(address), value, order);
 }
+void addEach(void *address, const void *value, unsigned elementBytes, unsigned elements, emulated::Combine add) {
+  Engine::active->addEach(toAddress(address), value, elementBytes, elements, add);
+}
 void fence() {
   Engine::active->fence();
 }
@@ -54,7 +57,7 @@ unsigned long long nanoseconds() {
 } // namespace
 
 const emulated::Table coll::emu::table = {coordinates, load,  store,   loadLine, storeLine,  anyOfWarp,
-                                          add4,        fence, ctaSync, spinHint, nanoseconds};
+                                          add4,        addEach, fence, ctaSync, spinHint, nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

@@ -2,18 +2,10 @@
 #pragma once
 
 #include "coll/coll.h"
+#include "fabric/SymmetricRegion.h"
 #include "platform/Cuda.h"
 
 namespace coll {
-
-/// Scratch memory of the same size on every rank, zeroed. Freed with this object.
-class SymmetricRegion {
-public:
-  virtual ~SymmetricRegion() = default;
-  /// The region of rank `of` as kernels of rank `seenBy` address it. A rank has one address for a location, whoever
-  /// the location belongs to.
-  virtual void *address(int seenBy, int of) const = 0;
-};
 
 /// Ranks on GPUs. Nothing here is called while launches are in flight.
 class Fabric {

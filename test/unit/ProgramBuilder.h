@@ -60,6 +60,15 @@ public:
     return buffer(std::move(name), Direction::Out, extents);
   }
 
+  BufferId window(BufferId b) {
+    program.buffers[b].window = true;
+    return b;
+  }
+  static Slice of(Index owner, Slice slice) {
+    slice.owner = std::move(owner);
+    return slice;
+  }
+
   /// `copies` 0 leaves the depth to the checker.
   MailboxId box(std::string name, Index slots, Length length, int copies = 0, Sync sync = Sync::LL) {
     Mailbox m;

@@ -19,6 +19,9 @@ struct Manifest {
     Direction direction;
     DType dtype;
     std::vector<std::string> extents; ///< each a free extent, `N`, or a number
+    /// Peers touch it: it lies in symmetric memory, at the same place on all ranks, and the kernel gets the address of
+    /// every rank's, of the rank so many places after this one.
+    bool window = false;
   };
 
   struct Scalar {
@@ -82,20 +85,23 @@ struct Manifest {
   unsigned packetsTogether = 1;   ///< packets come in whole groups of so many; CTAs have whole groups of threads
   unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes
   unsigned unsplitBytes = 8;      ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
+  bool bulk = false;              ///< packets are of several units of 16 bytes, for large messages
   std::uint64_t wholeUnit = 1;    ///< packets are all whole where the domain's elements are a multiple of this
   std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`
   unsigned maxThreads = 512;      ///< per CTA
   unsigned maxCtas = 256;
   unsigned minArch = 70;          ///< the lowest sm_XX the kernel builds for
+  std::vector<std::string> needs; ///< of the machine, beyond minArch: `p2p-atomics`, `multicast`
   std::string proof;              ///< the checker's summary; starts with "unchecked" where it was overruled
   std::string strength;           ///< what the proof rests on
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
-  /// clearBytes), then a pointer per argument, a u64 per extent, 8 bytes per scalar with the value at the low end, and
-  /// a u64 that is not zero if every thread has at most one packet and all are whole and aligned to `alignment`. The
-  /// kernel then takes its quick path; it is right without, too.
+  /// clearBytes), then a pointer per argument, or N for a window, a u64 per extent, 8 bytes per scalar with the value at
+  /// the low end, and a u64 that is not zero if all packets are whole and aligned to `alignment` and, without `bulk`,
+  /// every thread has at most one. The kernel then takes its quick path; it is right without, too.
   std::uint64_t parameterBytes() const;
+  bool hasWindows() const;
 
   /// How much of a region, from its start, the wrap of the epoch clears: up to the first mailbox with a fill.
   std::uint64_t clearBytes() const;
@@ -107,7 +113,8 @@ struct Manifest {
   /// Whether all packets are whole, as far as counts go.
   bool wholePackets(const Extents &values) const;
 
-  /// Whether the sign of a zero in an output is promised: not where payload goes through a `sentinel` mailbox.
+  /// Whether the sign of a zero in an output is promised: not where payload goes through a `sentinel` or
+  /// `counter` mailbox.
   bool keepsZeroSign() const;
 
   std::string toJson() const;

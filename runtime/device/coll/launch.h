@@ -155,14 +155,14 @@ private:
   }
 };
 
-/// The two ways a kernel goes over its packets, fewer than 2^32; it branches once, on the last word of its parameter,
-/// which the host sets at each launch from counts and alignment. For the same grid the thread that handles a packet is
-/// the same in both, so ranks need not take the same one.
+/// The ways a kernel goes over its packets, fewer than 2^32: two of them, between which it branches once, on the last
+/// word of its parameter, which the host sets at each launch from counts and alignment. For the same grid the thread
+/// that handles a packet is the same in all, so ranks need not take the same one.
 ///
 /// At most one packet for each thread, all packets whole and aligned. A thread without one goes along, so that the
 /// threads of a CTA can meet on the way.
 struct OnePacket {
-  static constexpr bool kWhole = true;
+  static constexpr bool kWhole = true, kOne = true;
   template <int N, class Body>
   __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -175,13 +175,18 @@ struct OnePacket {
 
 /// Any number of packets; the last one of a vector may be short, vectors may start at any element and differ in length.
 struct AnyPackets {
-  static constexpr bool kWhole = false;
+  static constexpr bool kWhole = false, kOne = false;
   template <int N, class Body>
   __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
     launch.start();
 #pragma unroll 1
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
   }
+};
+
+/// Any number of packets, all whole and aligned.
+struct WholePackets : AnyPackets {
+  static constexpr bool kWhole = true;
 };
 
 } // namespace coll

@@ -120,6 +120,32 @@ __device__ inline void storeRelease4(void *address, u32 v) {
 __device__ inline void addRelease4(void *address, u32 v) {
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(address), "r"(v) : "memory");
 }
+
+/// Adds 16 bytes of elements to memory of any rank. Each element takes effect whole, in any order with the others and
+/// with anything else: relaxed, at system scope. Needs sm_90. Floats lose what is below the smallest normal number.
+__device__ inline void addFloats16(void *address, Words2 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.sys.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address),
+               "f"(__int_as_float(int(v.w[0]))), "f"(__int_as_float(int(v.w[0] >> 32))),
+               "f"(__int_as_float(int(v.w[1]))), "f"(__int_as_float(int(v.w[1] >> 32)))
+               : "memory");
+#endif
+}
+__device__ inline void addHalves16(void *address, Words2 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.sys.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(u32(v.w[0])),
+               "r"(u32(v.w[0] >> 32)), "r"(u32(v.w[1])), "r"(u32(v.w[1] >> 32))
+               : "memory");
+#endif
+}
+__device__ inline void addBfloats16(void *address, Words2 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.relaxed.sys.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(u32(v.w[0])),
+               "r"(u32(v.w[0] >> 32)), "r"(u32(v.w[1])), "r"(u32(v.w[1] >> 32))
+               : "memory");
+#endif
+}
+
 /// Orders every earlier access of this thread before every later one, for all GPUs.
 __device__ inline void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 

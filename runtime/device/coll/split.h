@@ -13,7 +13,8 @@ struct Pieces {
 
   __device__ explicit Pieces(u64 elements) : length(elements) {
     constexpr u64 kUnit = 16 / sizeof(T);
-    if constexpr (Shape::kWhole) piece = u32(elements) / N;
+    if constexpr (Shape::kOne) piece = u32(elements) / N;
+    else if constexpr (Shape::kWhole) piece = elements / N;
     else piece = ((elements + N - 1) / N + kUnit - 1) / kUnit * kUnit;
   }
 

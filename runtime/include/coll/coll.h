@@ -50,6 +50,20 @@ struct Scalar {
 
 class Context;
 
+/// Memory of the same size on every rank that all of them reach: arguments that an algorithm opens as a `window` lie in
+/// it, at the same offset on all ranks. A handle: copies mean the same. Freed by Context::release or with the context.
+class SymmetricBuffer {
+public:
+  /// The rank's part, aligned to 256 bytes, as the rank's own kernels and copies know it.
+  void *address(int rank) const;
+  std::uint64_t bytes() const;
+
+private:
+  friend class Context;
+  explicit SymmetricBuffer(void *part) : part(part) {}
+  void *part;
+};
+
 /// One instance (member, ranks, type, operator) loaded into a context. A handle: copies mean the same. Must not be used
 /// after its context is gone.
 class Collective {
@@ -60,7 +74,8 @@ public:
   /// context's launches; from one thread, go rank by rank for each launch.
   ///
   /// `buffers`: device addresses (of Context::allocate, cudaMalloc or anything the rank's GPU reaches) in the order of
-  /// the contract's arguments, each aligned to its element type. `extents`: the free extents in the contract's order,
+  /// the contract's arguments, each aligned to its element type. An argument that is a window (Manifest::Argument) must
+  /// lie in a SymmetricBuffer, at the same offset on all ranks. `extents`: the free extents in the contract's order,
   /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
   ///
   /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph.
@@ -111,6 +126,9 @@ public:
   /// of the host.
   Result<void *> allocate(int rank, std::uint64_t bytes);
   void release(int rank, void *memory);
+  /// The same on all ranks at once, zeroed, for arguments that are windows. Not while launches are in flight.
+  Result<SymmetricBuffer> allocateSymmetric(std::uint64_t bytes);
+  void release(const SymmetricBuffer &buffer);
   /// Host to rank and back. Block; synchronise first if launches that touch the memory are in flight.
   Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes);
   Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes);

@@ -16,6 +16,9 @@ struct Coordinates {
 /// The strength of an access. Acquire is for loads, Release for stores; both are of system scope.
 enum class Order { Weak, Relaxed, Acquire, Release };
 
+/// sum = sum + value, for one element.
+using Combine = void (*)(void *sum, const void *value);
+
 /// What the emulator does for the thread that is running. Every function may let other threads run first.
 /// Vector accesses are `elements` scalars of `elementBytes` each, at consecutive addresses.
 struct Table {
@@ -27,6 +30,8 @@ struct Table {
   void (*storeLine)(void *address, const void *value);
   bool (*anyOfWarp)(bool said);
   void (*add4)(void *address, unsigned value, Order order); ///< atomic at the moment it takes effect
+  /// The same of each element of a vector, by a function that adds one; relaxed.
+  void (*addEach)(void *address, const void *value, unsigned elementBytes, unsigned elements, Combine add);
   void (*fence)();
   void (*ctaSync)();
   void (*spinHint)(const void *address);

@@ -88,6 +88,36 @@ inline void storeRelaxed4(void *address, u32 v) { emulated::store(address, v, Or
 inline void storeRelease4(void *address, u32 v) { emulated::store(address, v, Order::Release); }
 inline void addRelease4(void *address, u32 v) { emulated::table->add4(address, v, Order::Release); }
 
+/// A sum as arithmetic on elements of 4 or 2 bytes, at the moment that an addition takes effect.
+inline void addFloats16(void *address, Words2 v) {
+  emulated::table->addEach(address, &v, 4, 4, [](void *sum, const void *value) {
+    float a, b;
+    __builtin_memcpy(&a, sum, 4), __builtin_memcpy(&b, value, 4);
+    a = emulated::canonical(a + b);
+    __builtin_memcpy(sum, &a, 4);
+  });
+}
+inline float halfToFloat(u16 bits);
+inline u16 floatToHalf(float v);
+inline u16 floatToBfloat(float v);
+inline float bitsToFloat(u32 bits);
+inline void addHalves16(void *address, Words2 v) {
+  emulated::table->addEach(address, &v, 2, 8, [](void *sum, const void *value) {
+    u16 a, b;
+    __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
+    a = floatToHalf(halfToFloat(a) + halfToFloat(b));
+    __builtin_memcpy(sum, &a, 2);
+  });
+}
+inline void addBfloats16(void *address, Words2 v) {
+  emulated::table->addEach(address, &v, 2, 8, [](void *sum, const void *value) {
+    u16 a, b;
+    __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
+    a = floatToBfloat(bitsToFloat(u32(a) << 16) + bitsToFloat(u32(b) << 16));
+    __builtin_memcpy(sum, &a, 2);
+  });
+}
+
 inline void fence() { emulated::table->fence(); }
 inline void ctaSync() { emulated::table->ctaSync(); }
 

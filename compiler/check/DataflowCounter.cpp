@@ -1,0 +1,40 @@
+// Slots that several ranks add to, and whose owner counts them.
+#include "check/Dataflow.h"
+
+#include <algorithm>
+
+namespace coll::check {
+
+/// One more contribution to a slot that has some.
+void Dataflow::add(int rank, const Step &step, Slot &s) {
+  Rank &r = ranks[rank];
+  if (s.reader || s.cleared) {
+    const Step &early = s.reader ? *s.reader : *s.cleared;
+    return refute(Refutation::Kind::ReadWithoutArrival, event(expansion.slots[step.slot].owner, early, r.packets),
+                  event(rank, step, r.packets),
+                  slotText(expansion, step.slot) + " is read before rank " + std::to_string(rank) + " has added to it",
+                  "announce every addition, and wait for that before the read");
+  }
+  symbols.combine(ReduceOp::Sum, s.content, value(r, step.a), scratch);
+  std::swap(s.content, scratch);
+  s.added.push_back(rank);
+  record(step.kind, rank, r.packets, step.slot, step);
+}
+
+/// A rank counts once, and the owner knows what all of them did that have.
+void Dataflow::count(int rank, const Step &step) {
+  Announcement &a = announcements[step.slot];
+  if (llvm::is_contained(a.counted, rank))
+    return refute(Refutation::Kind::WrongResult, event(a.from, *a.signal, 0), event(rank, step, 0),
+                  slotText(expansion, step.slot) + " is announced twice by rank " + std::to_string(rank) +
+                      " in one launch, and its owner counts one for each rank",
+                  "announce a slot once, after all that is added to it");
+  const Causality::Snapshot released = causality.release(rank);
+  if (!a.signal) a.signal = &step, a.from = rank, a.released = released;
+  for (std::size_t i = 0; i < released.size(); ++i) a.released[i] = std::max(a.released[i], released[i]);
+  a.counted.push_back(rank);
+  a.visible = true;
+  record(step.kind, rank, ir::kNone, step.slot, step);
+}
+
+} // namespace coll::check
