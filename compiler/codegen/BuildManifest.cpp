@@ -98,11 +98,12 @@ Manifest buildManifest(const Program &program) {
   m.bulk = program.bulkUnits() > 0;
   m.alignment = std::min(wire.payloadBytes, 16u); // vectors are loaded and stored in units of 8 or 16 bytes
   const std::uint64_t size = sizeOf(program.dtype);
+  m.chunkPackets = program.chunkPackets();
   m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
   if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
   if (const Length *domain = largestDomain(program)) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece};
-    m.capacity = capacityOf(program, *domain);
+    m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
   }
   const auto counts = [](const Mailbox &box) { return box.sync == Sync::Counter; };
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");

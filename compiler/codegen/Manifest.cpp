@@ -113,6 +113,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   if (m.bulk) json.attribute("bulk", true);
   json.attribute("wholeUnit", m.wholeUnit);
   json.attribute("capacity", m.capacity);
+  if (m.chunkPackets) json.attribute("chunkPackets", m.chunkPackets);
   json.attribute("maxThreads", m.maxThreads);
   json.attribute("maxCtas", m.maxCtas);
   json.attribute("minArch", m.minArch);

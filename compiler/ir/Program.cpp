@@ -42,6 +42,10 @@ unsigned Program::bulkUnits() const {
   return ranks <= 4 ? 4 : ranks <= 8 ? 2 : 1; // a thread holds a packet of each of a few ranks in registers
 }
 
+std::uint64_t Program::chunkPackets() const {
+  return chunks ? chunks->elements * sizeOf(dtype) / wire().payloadBytes : 0;
+}
+
 bool Length::sameDomain(const Length &other) const {
   return (kind == Kind::Piece) == (other.kind == Kind::Piece) && extents == other.extents;
 }

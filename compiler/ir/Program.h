@@ -60,6 +60,15 @@ struct Mailbox {
   SourceOffset where = 0;
 };
 
+/// A launch in chunks: the body runs once for each `elements` of the vector `of`, in order, on that part of every
+/// vector; the last part may be short. To the mailboxes a chunk is what a launch is without: it has an epoch of its own,
+/// and fills each slot once. Nothing but what the body says orders one chunk before the next.
+struct Chunks {
+  Length of; ///< for a Piece, a full one
+  std::uint64_t elements = 0;
+  SourceOffset where = 0;
+};
+
 /// What `ensures` promises of an output, enough for every contract without arithmetic beyond one reduction.
 struct Ensures {
   enum class Kind {
@@ -91,6 +100,7 @@ struct Program {
   std::vector<std::pair<Slice, Slice>> aliases; ///< (output, input) slices that may be the same memory; indices use `me`
   std::vector<Scalar> scalars;
   std::vector<Mailbox> mailboxes;
+  std::optional<Chunks> chunks;
   std::vector<Value> values;
   std::vector<Ensures> ensures;
   Block body;
@@ -104,6 +114,8 @@ struct Program {
   /// Units of 16 bytes that a packet has where data goes from memory to memory alone: large messages want many loads in
   /// flight. 0 in other programs.
   unsigned bulkUnits() const;
+  /// Of a full chunk; 0 without chunks.
+  std::uint64_t chunkPackets() const;
 
   ValueId addValue(std::string name, Length length);
 
