@@ -41,6 +41,15 @@ bool isLowered(const sema::Member &member, DType type, const Sources &sources) {
          passes::forwardOwnSlot(*ir, context) && passes::checkEmittable(*ir, context);
 }
 
+const char *orderName(sema::Order order) {
+  switch (order) {
+  case sema::Order::Ascending: return "ascending";
+  case sema::Order::Fixed: return "fixed";
+  case sema::Order::Any: return "any";
+  }
+  return "";
+}
+
 Member describe(const sema::Member &member, const Sources &sources) {
   Member out;
   out.name = member.name;
@@ -51,6 +60,8 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.dtypes = member.dtypes;
   out.ops = member.ops;
   out.maxBytes = member.algorithm->maxBytes;
+  out.order = orderName(member.algorithm->order);
+  for (const ast::TuneAxis *axis : member.algorithm->tune) out.tune.emplace_back(axis->name.text, axis->values);
   for (DType type : member.dtypes)
     if (isLowered(member, type, sources)) out.loweredDtypes.push_back(type);
   out.lowered = !out.loweredDtypes.empty();
@@ -162,7 +173,7 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
   if (!lower(*program, context, options.dumpAfter, kernel) || !passes::checkEmittable(*program, context))
     return std::nullopt;
 
-  codegen::Emitted emitted = codegen::emitCuda(*program);
+  codegen::Emitted emitted = codegen::emitCuda(*program, options.trace);
   kernel.cuda = std::move(emitted.cuda);
   kernel.manifest = codegen::buildManifest(*program);
   kernel.manifest.sourceMap = std::move(emitted.sourceMap);

@@ -35,6 +35,7 @@ public:
       written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
     if (program.chunks) chunks();
     else for (const Stmt &stmt : program.body) outer(stmt);
+    if (names.trace) out.line("coll::stamp(coll::kReceived);");
     out.line(program.chunks ? "launch.finish(coll::kMostChunks);" : "launch.finish();");
     out.close("}");
     out.blank();
@@ -199,6 +200,7 @@ private:
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
   void readEpoch() {
     if (needsEpoch) out.line("launch.begin();");
+    if (needsEpoch && names.trace) out.line("coll::stampFirst(coll::kSends);");
     needsEpoch = false;
   }
 

@@ -333,7 +333,7 @@ Result<void> Collective::State::samePlace(int rank, std::uint64_t key) {
 }
 
 Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
-                                std::span<const Scalar> scalars, void *stream) const {
+                                std::span<const Scalar> scalars, void *stream, const Shape &shape) const {
   const Manifest &manifest = state->manifest;
   if (state->context.aborted.load(std::memory_order_relaxed)) return kAborted;
   if (rank < 0 || rank >= manifest.ranks || buffers.size() != manifest.arguments.size() ||
@@ -351,7 +351,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   std::array<std::uint64_t, kMaxScalars> words;
   for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
   ResolvedLaunch launch;
-  launch.shape = chooseShape(packets, state->loaded->limits());
+  launch.shape = chooseShape(packets, state->loaded->limits(), shape);
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);
   std::array<void *, ParameterBlock::kMaxWords> pointers;
   launch.pointers = buffers;
@@ -363,6 +363,10 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   launch.extents = extents;
   launch.scalars = std::span(words.data(), scalars.size());
   return state->context.backend->launch(*state->loaded, rank, stream, launch);
+}
+
+Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas) {
+  return collective.state->context.backend->stamps(*collective.state->loaded, rank, ctas);
 }
 
 Result<std::string> readSource(const std::string &path) {
