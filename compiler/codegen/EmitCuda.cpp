@@ -53,7 +53,8 @@ private:
     const std::string text = ensuresText(program, e);
     if (e.kind != Ensures::Kind::Reduction) return text;
     if (program.order == "fixed") return text + ", combined alike on every rank and rounded at each step";
-    return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
+    const bool widened = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+    return text + ", ascending" + (widened ? ", accumulated in f32 and rounded once" : "") +
            ", the same bits on every rank";
   }
 

@@ -8,6 +8,7 @@
 #include "coll/launch.h"
 #include "coll/packet.h"
 #include "coll/reduce.h"
+#include "coll/float8.h"
 #include "coll/poll.h"
 #include "coll/ll.h"
 #include "coll/ll128.h"
