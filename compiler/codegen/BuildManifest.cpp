@@ -76,6 +76,13 @@ private:
   unsigned &at(MailboxId box) { return boxes[std::size_t(box)]; }
 };
 
+/// Eight bytes of -0.0, which coll::sentinel::Spare takes for an empty slot.
+std::uint64_t negativeZeros(DType type) {
+  std::uint64_t bits = 0;
+  for (unsigned at = sizeOf(type); at <= 8; at += sizeOf(type)) bits |= std::uint64_t(0x80) << (8 * (at - 1));
+  return bits;
+}
+
 } // namespace
 
 std::string ensuresText(const Program &program, const Ensures &e) {
@@ -109,8 +116,7 @@ Manifest buildManifest(const Program &program) {
                            box.offset});
     m.minArch = std::max(m.minArch, wireOf(box.sync).minArch);
     m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
-    // -0.0 in every element: coll::sentinel::Spare.
-    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = sizeOf(program.dtype) == 4 ? 0x80000000u : 0x80008000u;
+    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(program.dtype);
   }
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;

@@ -59,7 +59,8 @@ private:
     if (program.order == "any")
       return text + ", in any order and rounded at each step, the same bits on every rank but not in every run";
     if (program.order == "fixed") return text + ", combined alike on every rank and rounded at each step";
-    return text + ", ascending" + (sizeOf(program.dtype) < 4 ? ", accumulated in f32 and rounded once" : "") +
+    const bool widened = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+    return text + ", ascending" + (widened ? ", accumulated in f32 and rounded once" : "") +
            ", the same bits on every rank";
   }
 

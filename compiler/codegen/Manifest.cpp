@@ -1,6 +1,7 @@
 // What a Manifest works out for its reader, and its JSON.
 #include "coll/Manifest.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -93,7 +94,7 @@ void mailbox(llvm::json::OStream &json, const Manifest::Mailbox &m) {
     json.attribute("lineBytes", m.lineBytes);
     json.attribute("payloadBytes", m.payloadBytes);
     json.attribute("offset", m.offset);
-    if (m.fill) json.attribute("fill", std::int64_t(m.fill));
+    if (m.fill) json.attribute("fill", "0x" + llvm::utohexstr(m.fill, /*LowerCase=*/true));
   });
 }
 

@@ -357,7 +357,7 @@ private:
     if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values"), 0;
     Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
     if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
-    if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg`"), 0;
+    if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values"), 0;
     if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
       return refuse(expr.span, "an operator that rounds, in `order ascending`"), 0;
     // A load goes out before a wait begins.
@@ -378,7 +378,6 @@ private:
     const auto &name = std::get<ast::NameRef>(r.op->node);
     if (std::holds_alternative<const ast::Generic *>(name.ref)) op.op = *program.op;
     else op.op = name.op;
-    if (op.op == ReduceOp::Avg) refuse(r.op->span, "operator `avg`");
     loops.emplace_back(op.variable, &out);
     op.yield = value(*r.body, op.body);
     loops.pop_back();

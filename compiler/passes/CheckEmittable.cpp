@@ -12,9 +12,6 @@ public:
   EmittableCheck(const Program &p, Context &c) : program(p), context(c) {}
 
   bool run() {
-    static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16, DType::I32};
-    if (!llvm::is_contained(types, program.dtype))
-      refuse(program.body.front(), "element type `" + std::string(keyword(program.dtype)) + "`");
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
     return ok;
   }

@@ -25,11 +25,16 @@ static std::string sizeText(std::uint64_t bytes) {
   return std::to_string(bytes) + units[unit];
 }
 
+/// The types a member can be emitted for; of one that cannot be, those it is offered for.
+static const std::vector<DType> &emittable(const Member &member) {
+  return member.lowered ? member.loweredDtypes : member.dtypes;
+}
+
 static std::string memberLine(const Member &member, bool canEmit) {
   const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
   return llvm::formatv(
              "{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name, ranks,
-             member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(member.dtypes), " "),
+             member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(emittable(member)), " "),
              member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "), canEmit ? "" : "; not there yet")
       .str();
 }
@@ -41,7 +46,7 @@ static llvm::json::Value toJson(const std::string &source, const Member &member,
                             {"algorithm", member.algorithm},
                             {"minRanks", member.minRanks},
                             {"maxRanks", member.maxRanks},
-                            {"dtypes", llvm::json::Array(keywords(member.dtypes))},
+                            {"dtypes", llvm::json::Array(keywords(emittable(member)))},
                             {"ops", llvm::json::Array(keywords(member.ops))},
                             {"maxBytes", static_cast<std::int64_t>(member.maxBytes)},
                             {"emitted", canEmit}};

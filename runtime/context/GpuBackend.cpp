@@ -252,8 +252,15 @@ Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &man
     for (int rank = 0; box.fill != 0 && rank < ranks(); ++rank) {
       Current current(cuda, gpuOf(rank));
       const CUdeviceptr to = address(region.address(rank, rank)) + box.offset;
-      const std::uint64_t words = box.copies * box.slots * box.lines * box.lineBytes / 4;
-      if (auto done = cuda.check(cuda.cuMemsetD32(to, box.fill, words), "cuMemsetD32"); !done) return done;
+      const std::uint64_t units = box.copies * box.slots * box.lines * box.lineBytes / 8;
+      const unsigned low = unsigned(box.fill), high = unsigned(box.fill >> 32);
+      if (low == high) {
+        if (auto done = cuda.check(cuda.cuMemsetD32(to, low, units * 2), "cuMemsetD32"); !done) return done;
+        continue;
+      }
+      for (const auto &[at, word] : {std::pair(to, low), std::pair(to + 4, high)})
+        if (auto done = cuda.check(cuda.cuMemsetD2D32(at, /*pitch=*/8, word, 1, units), "cuMemsetD2D32"); !done)
+          return done;
     }
   for (const Gpu &gpu : gpus->list) {
     Current current(cuda, gpu);

@@ -38,7 +38,7 @@ std::uint64_t reduceAs(ReduceOp op, int ranks, Widen widen, Narrow narrow, BitsO
   Wide value = widen(bitsOf(0));
   for (int rank = 1; rank < ranks; ++rank) value = combine<Wide>(op, value, widen(bitsOf(rank)));
   if constexpr (std::is_floating_point_v<Wide>)
-    if (op == ReduceOp::Avg) value = value / Wide(ranks);
+    if (op == ReduceOp::Avg) value = value * (Wide(1) / Wide(ranks)); // as the kernels do, which do not divide
   return narrow(value);
 }
 

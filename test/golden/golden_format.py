@@ -2,7 +2,8 @@
 
 `golden/NAME` compares the CUDA text with the file NAME beside this one, or rewrites that with `-Dupdate-golden=1`.
 `golden/nvrtc/NAME` compiles the instance for every architecture that it and the NVRTC found here both allow; with 8
-ranks, whose text is the same but for numbers, for the lowest and for sm_90 alone unless the run is a full one.
+ranks, whose text is the same but for numbers, for the lowest and for sm_90 alone unless the run is a full one. So it does
+with the other element types and operators, of which there is no golden text.
 A file that no instance has is a failure too, so that nothing stale stays.
 """
 import difflib
@@ -42,6 +43,26 @@ def instances(coll):
                 yield name + ".cu", arguments
 
 
+def otherTypes(coll):
+    """(name, arguments) of two ranks with the types and operators that the goldens do not have, paired by turns, so that
+    each meets many members; where nothing is reduced a type of each width is enough."""
+    for number, member in enumerate(m for m in json.loads(run(coll, "list", "--json").stdout) if m["emitted"]):
+        types = [t for t in member["dtypes"] if t not in DTYPES]
+        if not member["ops"]:
+            types = [t for t in ("f64", "u8") if t in types]
+        if not types or not member["minRanks"] <= 2 <= member["maxRanks"]:
+            continue
+        dtype = types[number % len(types)]
+        name = "%s.n2.%s" % (member["member"], dtype)
+        arguments = [member["source"], "--algo", member["algorithm"], "-n", "2", "--dtype", dtype]
+        ops = [op for op in member["ops"] if op != "avg" or dtype[0] == "f"]
+        if ops:
+            op = ops[(number + number // len(types)) % len(ops)]
+            name += "." + op
+            arguments += ["--op", op]
+        yield name + ".cu", arguments
+
+
 class GoldenFormat(lit.formats.TestFormat):
     def getTestsInDirectory(self, suite, path_in_suite, lit_config, config):
         if path_in_suite != ("golden",):
@@ -50,11 +71,12 @@ class GoldenFormat(lit.formats.TestFormat):
         stale = [name for name in os.listdir(HERE) if name.endswith(".cu")]
         for name in sorted(set(self.instances).union(stale)):
             yield lit.Test.Test(suite, path_in_suite + (name,), config)
-        for name in sorted(self.instances):
+        self.others = dict(otherTypes(config.coll))
+        for name in sorted(self.instances) + sorted(self.others):
             yield lit.Test.Test(suite, path_in_suite + ("nvrtc", name), config)
 
     def execute(self, test, lit_config):
-        arguments = self.instances.get(test.path_in_suite[-1])
+        arguments = self.instances.get(test.path_in_suite[-1]) or self.others.get(test.path_in_suite[-1])
         if "nvrtc" in test.path_in_suite:
             return self.compileAll(test, arguments, lit_config)
         if lit_config.noExecute:
@@ -96,7 +118,7 @@ class GoldenFormat(lit.formats.TestFormat):
             return lit.Test.FAIL, manifest.stderr
         lowest = json.loads(manifest.stdout)["minArch"]
         archs = [arch for arch in test.config.nvrtc_archs if arch >= lowest]
-        if ".n8." in test.path_in_suite[-1] and not test.config.full:
+        if test.path_in_suite[-1] not in self.instances or ".n8." in test.path_in_suite[-1] and not test.config.full:
             archs = sorted({archs[0], 90}.intersection(archs)) if archs else []
         for arch in archs:
             built = run(test.config.coll, "emit", *arguments, "--stage", "cubin", "--arch", "sm_%d" % arch,

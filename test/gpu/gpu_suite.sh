@@ -14,7 +14,7 @@ collectives=${*:-allreduce}
 export NCCL_NVLS_ENABLE="${NCCL_NVLS_ENABLE:-0}" # nothing here uses multicast
 
 launches=200 numbers="2 8" types="f32 bf16"
-[ "$mode" = full ] && launches=1000 numbers="2 3 4 8" types="f32 bf16 f16 i32"
+[ "$mode" = full ] && launches=1000 numbers="2 3 4 8" types="f32 bf16 f16 i32 f64 i64 u64 u32 u8 i8 fp8e4m3 fp8e5m2"
 
 log=$(mktemp) table=$(mktemp)
 trap 'rm -f "$log" "$table"' EXIT
@@ -64,7 +64,7 @@ for collective in $collectives; do
     once "$collective n=$n f32 in place" "$collective" -n "$n" --dtype f32 --inplace
     once "$collective n=$n bf16 in place, offset 3, graph" "$collective" -n "$n" --dtype bf16 --inplace --offset 3 --graph
     "$coll" list "$collective" 2>/dev/null | grep -q ' sum' || continue # no operator
-    for op in max prod; do once "$collective n=$n f32 $op" "$collective" -n "$n" --dtype f32 --op $op; done
+    for op in max prod avg; do once "$collective n=$n f32 $op" "$collective" -n "$n" --dtype f32 --op $op; done
   done
   # With a GPU for each rank the fabric is nccl; the other one must do as well.
   export COLL_FABRIC=local

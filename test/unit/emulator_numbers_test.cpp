@@ -56,6 +56,16 @@ Bits bfloat(float v) {
   return narrow(v, 7, -126, 127, 15);
 }
 
+Bits e5m2(float v) {
+  return v != v ? (std::signbit(v) ? 0xff : 0x7f) : narrow(v, 2, -14, 15, 7);
+}
+/// No infinity: its largest exponent holds numbers too, all but the last of which are.
+Bits e4m3(float v) {
+  const Bits sign = std::signbit(v) ? 0x80 : 0;
+  if (v != v) return sign | 0x7f;
+  return std::fabs(v) >= 448 ? sign | 0x7e : narrow(v, 3, -6, 8, 7);
+}
+
 /// All exponents and signs, with fractions at and around every kind of tie, and the special values.
 Pairs manyFloats() {
   Pairs inputs;
@@ -108,6 +118,31 @@ TEST(EmulatorNumbers, FloatToHalf) {
 
 TEST(EmulatorNumbers, FloatToBfloat) {
   compare(2, manyFloats(), [](Bits a, Bits) { return bfloat(asFloat(a)); });
+}
+
+TEST(EmulatorNumbers, Float8ToFloatAndBack) {
+  Pairs all;
+  for (Bits bits = 0; bits < 0x100; ++bits) all.push_back({bits, 0});
+  const std::vector<Bits> fromE4m3 = device(6, all), fromE5m2 = device(8, all);
+  EXPECT_EQ(asFloat(fromE4m3[0x7e]), 448);
+  EXPECT_EQ(asFloat(fromE5m2[0x7b]), 57344);
+  for (const auto &[bits, unused] : all) {
+    const float a = asFloat(fromE4m3[bits]), b = asFloat(fromE5m2[bits]);
+    ASSERT_EQ(a != a, (bits & 0x7f) == 0x7f) << std::hex << bits;
+    ASSERT_EQ(b != b, (bits & 0x7f) > 0x7c) << std::hex << bits;
+    if (a == a) ASSERT_EQ(e4m3(a), bits) << std::hex << bits;
+    if (b == b) ASSERT_EQ(e5m2(b), bits) << std::hex << bits;
+  }
+}
+
+TEST(EmulatorNumbers, FloatToFloat8) {
+  Pairs inputs = manyFloats();
+  // Around every tie of both formats.
+  for (Bits top = 0; top < 512; ++top)
+    for (Bits fraction = 0; fraction < 0x800000; fraction += 0x80000)
+      for (const int off : {-1, 0, 1}) inputs.push_back({(top << 23 | fraction) + Bits(off), 0});
+  compare(7, inputs, [](Bits a, Bits) { return e4m3(asFloat(a)); });
+  compare(9, inputs, [](Bits a, Bits) { return e5m2(asFloat(a)); });
 }
 
 // The reference is the host's own arithmetic, rounded at each step.

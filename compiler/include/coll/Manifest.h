@@ -34,9 +34,9 @@ struct Manifest {
     std::string name;
     std::string sync;
     std::uint64_t slots, lines, copies, lineBytes, payloadBytes, offset;
-    /// What every word of 4 bytes of its lines holds before the first launch. Where it is not 0 the mailbox has no epochs
-    /// and lies behind those that have.
-    std::uint32_t fill = 0;
+    /// What all 8 bytes of its lines hold before the first launch. Where it is not 0 the mailbox has no epochs and lies
+    /// behind those that have.
+    std::uint64_t fill = 0;
   };
 
   /// The vector that the packet loop of the kernel goes over: the product of `extents`, or a piece of it where the

@@ -9,6 +9,7 @@
 #include "coll/chunks.h"
 #include "coll/packet.h"
 #include "coll/reduce.h"
+#include "coll/float8.h"
 #include "coll/poll.h"
 #include "coll/ll.h"
 #include "coll/ll128.h"

@@ -55,14 +55,16 @@ __device__ inline void storeWhole(char *to, const P &p) {
 
 /// One element as the low bits of a word.
 template <u32 kSize>
-__device__ inline u32 loadElement(const char *from) {
-  if constexpr (kSize == 4) return ptx::load4(from);
+__device__ inline u64 loadElement(const char *from) {
+  if constexpr (kSize == 8) return ptx::load8(from);
+  else if constexpr (kSize == 4) return ptx::load4(from);
   else if constexpr (kSize == 2) return ptx::load2(from);
   else return ptx::load1(from);
 }
 template <u32 kSize>
-__device__ inline void storeElement(char *to, u32 bits) {
-  if constexpr (kSize == 4) ptx::store4(to, bits);
+__device__ inline void storeElement(char *to, u64 bits) {
+  if constexpr (kSize == 8) ptx::store8(to, bits);
+  else if constexpr (kSize == 4) ptx::store4(to, u32(bits));
   else if constexpr (kSize == 2) ptx::store2(to, u16(bits));
   else ptx::store1(to, u8(bits));
 }
@@ -70,18 +72,19 @@ __device__ inline void storeElement(char *to, u32 bits) {
 /// Elements that fill 8 bytes, at an address aligned to the element alone: the first `left`, the others zero.
 template <u32 kSize>
 __device__ inline u64 loadHalf(const char *from, u32 left) {
+  if constexpr (kSize == 8) return left != 0 ? loadElement<8>(from) : 0;
   u64 v = 0;
 #pragma unroll 1
   for (u32 e = left < 8 / kSize ? left : 8 / kSize; e != 0; --e)
-    v = v << (8 * kSize) | loadElement<kSize>(from + (e - 1) * kSize);
+    v = v << (8 * (kSize % 8)) | loadElement<kSize>(from + (e - 1) * kSize);
   return v;
 }
 template <u32 kSize>
 __device__ inline void storeHalf(char *to, u32 left, u64 v) {
 #pragma unroll 1
   for (u32 e = 0; e != (left < 8 / kSize ? left : 8 / kSize); ++e) {
-    storeElement<kSize>(to + e * kSize, u32(v));
-    v >>= 8 * kSize;
+    storeElement<kSize>(to + e * kSize, v);
+    v >>= 8 * (kSize % 8); // an element of 8 bytes is the only one
   }
 }
 

@@ -185,6 +185,8 @@ constexpr bool kParks = false;
 
 __device__ inline float bitsToFloat(u32 bits) { return __int_as_float(int(bits)); }
 __device__ inline u32 floatToBits(float v) { return u32(__float_as_int(v)); }
+__device__ inline double bitsToDouble(u64 bits) { return __longlong_as_double((long long)(bits)); }
+__device__ inline u64 doubleToBits(double v) { return u64(__double_as_longlong(v)); }
 
 /// Conversions round to nearest even and keep NaN a NaN.
 __device__ inline float halfToFloat(u16 bits) {
@@ -244,8 +246,48 @@ __device__ inline u32 positiveZeros(u32 bits) {
   return v;
 }
 
+/// The same for 64 bits, and for 4 x 8.
+__device__ inline u64 positiveZero8(u64 bits) { return bits == 1ull << 63 ? 0 : bits; }
+__device__ inline u32 positiveZeroBytes(u32 bits) {
+  u32 v;
+  asm("{.reg .b32 t; and.b32 t, %1, 0x7f7f7f7f; add.u32 t, t, 0x7f7f7f7f; or.b32 t, t, 0x7f7f7f7f; and.b32 %0, %1, t;}"
+      : "=r"(v)
+      : "r"(bits));
+  return v;
+}
+
+#if __CUDA_ARCH__ >= 890
+/// Two floats of 8 bits to two halves, exactly, and two floats to floats of 8 bits, the first in the low half; those too
+/// large, infinities too, become the largest finite one. The emulator has no such instructions: see float8.h.
+__device__ inline u32 e4m3sToHalves(u16 bits) {
+  u32 v;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(v) : "h"(bits));
+  return v;
+}
+__device__ inline u32 e5m2sToHalves(u16 bits) {
+  u32 v;
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(v) : "h"(bits));
+  return v;
+}
+__device__ inline u16 floatsToE4m3s(float low, float high) {
+  u16 bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+__device__ inline u16 floatsToE5m2s(float low, float high) {
+  u16 bits;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+#endif
+
 /// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree.
 __device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
 __device__ inline float multiply(float a, float b) { return __fmul_rn(a, b); }
+/// In 64 bits the hardware hands on the NaN of one operand; here all NaNs are one, as in 32, so that the order of the two
+/// does not show.
+__device__ inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
+__device__ inline double add(double a, double b) { return oneNan(__dadd_rn(a, b)); }
+__device__ inline double multiply(double a, double b) { return oneNan(__dmul_rn(a, b)); }
 
 } // namespace coll::ptx

@@ -5,51 +5,110 @@
 
 namespace coll {
 
-/// How elements of T are accumulated: `widen` takes the kPerWord elements of a word to the accumulator's type `Wide`,
-/// `narrow` rounds them back, to nearest even. Narrow floats accumulate in f32.
+/// How elements of T are accumulated: `widen` takes the kElements elements of kWords words to the accumulator's type
+/// `Wide`, `narrow` rounds them back, to nearest even. Floats of 16 bits accumulate in f32; those of 8 are in float8.h.
 template <class T>
 struct Arithmetic;
 
 template <>
 struct Arithmetic<float> {
   using Wide = float;
-  static constexpr u32 kPerWord = 1;
-  __device__ static void widen(u32 word, float *v) { v[0] = ptx::bitsToFloat(word); }
-  __device__ static u32 narrow(const float *v) { return ptx::floatToBits(v[0]); }
+  static constexpr u32 kWords = 1, kElements = 1;
+  __device__ static void widen(const u32 *word, float *v) { v[0] = ptx::bitsToFloat(word[0]); }
+  __device__ static void narrow(const float *v, u32 *word) { word[0] = ptx::floatToBits(v[0]); }
+};
+template <>
+struct Arithmetic<double> {
+  using Wide = double;
+  static constexpr u32 kWords = 2, kElements = 1;
+  __device__ static void widen(const u32 *word, double *v) { v[0] = ptx::bitsToDouble(detail::pair(word[0], word[1])); }
+  __device__ static void narrow(const double *v, u32 *word) {
+    const u64 bits = ptx::doubleToBits(v[0]);
+    word[0] = u32(bits), word[1] = u32(bits >> 32);
+  }
 };
 template <>
 struct Arithmetic<F16> {
   using Wide = float;
-  static constexpr u32 kPerWord = 2;
-  __device__ static void widen(u32 word, float *v) {
-    v[0] = ptx::halfToFloat(u16(word)), v[1] = ptx::halfToFloat(u16(word >> 16));
+  static constexpr u32 kWords = 1, kElements = 2;
+  __device__ static void widen(const u32 *word, float *v) {
+    v[0] = ptx::halfToFloat(u16(word[0])), v[1] = ptx::halfToFloat(u16(word[0] >> 16));
   }
-  __device__ static u32 narrow(const float *v) { return ptx::floatsToHalves(v[0], v[1]); }
+  __device__ static void narrow(const float *v, u32 *word) { word[0] = ptx::floatsToHalves(v[0], v[1]); }
 };
 template <>
 struct Arithmetic<BF16> {
   using Wide = float;
-  static constexpr u32 kPerWord = 2;
-  __device__ static void widen(u32 word, float *v) {
-    v[0] = ptx::bitsToFloat(word << 16), v[1] = ptx::bitsToFloat(word & 0xffff0000u);
+  static constexpr u32 kWords = 1, kElements = 2;
+  __device__ static void widen(const u32 *word, float *v) {
+    v[0] = ptx::bitsToFloat(word[0] << 16), v[1] = ptx::bitsToFloat(word[0] & 0xffff0000u);
   }
-  __device__ static u32 narrow(const float *v) { return ptx::floatsToBfloats(v[0], v[1]); }
+  __device__ static void narrow(const float *v, u32 *word) { word[0] = ptx::floatsToBfloats(v[0], v[1]); }
 };
-template <>
-struct Arithmetic<int> {
-  using Wide = u32; // integers wrap
-  static constexpr u32 kPerWord = 1;
-  __device__ static void widen(u32 word, u32 *v) { v[0] = word; }
-  __device__ static u32 narrow(const u32 *v) { return v[0]; }
+
+/// Integers of 4 and 1 bytes: `W` is int or u32, which has the order of the type; what is beyond it wraps.
+template <class W>
+struct ArithmeticOfInts {
+  using Wide = W;
+  static constexpr u32 kWords = 1, kElements = 1;
+  __device__ static void widen(const u32 *word, W *v) { v[0] = W(word[0]); }
+  __device__ static void narrow(const W *v, u32 *word) { word[0] = u32(v[0]); }
 };
+template <class W>
+struct ArithmeticOfBytes {
+  using Wide = W;
+  static constexpr u32 kWords = 1, kElements = 4;
+  __device__ static void widen(const u32 *word, W *v) {
+#pragma unroll
+    for (u32 e = 0; e < 4; ++e) v[e] = W(word[0] << (24 - 8 * e)) >> 24;
+  }
+  __device__ static void narrow(const W *v, u32 *word) {
+    word[0] = (u32(v[0]) & 0xff) | (u32(v[1]) & 0xff) << 8 | (u32(v[2]) & 0xff) << 16 | u32(v[3]) << 24;
+  }
+};
+template <class W>
+struct ArithmeticOfLongs {
+  using Wide = W;
+  static constexpr u32 kWords = 2, kElements = 1;
+  __device__ static void widen(const u32 *word, W *v) { v[0] = W(detail::pair(word[0], word[1])); }
+  __device__ static void narrow(const W *v, u32 *word) { word[0] = u32(v[0]), word[1] = u32(u64(v[0]) >> 32); }
+};
+template <> struct Arithmetic<int> : ArithmeticOfInts<int> {};
+template <> struct Arithmetic<u32> : ArithmeticOfInts<u32> {};
+template <> struct Arithmetic<signed char> : ArithmeticOfBytes<int> {};
+template <> struct Arithmetic<u8> : ArithmeticOfBytes<u32> {};
+template <> struct Arithmetic<long long> : ArithmeticOfLongs<long long> {};
+template <> struct Arithmetic<u64> : ArithmeticOfLongs<u64> {};
+
+namespace detail {
+
+/// The type in which an accumulator's sums and products are made: unsigned for integers, which wrap.
+template <class W> struct Wrapping { using Type = W; };
+template <> struct Wrapping<int> { using Type = u32; };
+template <> struct Wrapping<long long> { using Type = u64; };
+
+template <class W> constexpr bool kIsFloat = false;
+template <> constexpr bool kIsFloat<float> = true;
+template <> constexpr bool kIsFloat<double> = true;
+
+} // namespace detail
+
 /// The operators. min and max give NaN if either side is one, and order -0 below +0.
 struct Sum {
-  __device__ static float apply(float a, float b) { return ptx::add(a, b); }
-  __device__ static u32 apply(u32 a, u32 b) { return a + b; }
+  template <class W>
+  __device__ static W apply(W a, W b) {
+    using U = typename detail::Wrapping<W>::Type;
+    if constexpr (detail::kIsFloat<W>) return ptx::add(a, b);
+    else return W(U(a) + U(b));
+  }
 };
 struct Prod {
-  __device__ static float apply(float a, float b) { return ptx::multiply(a, b); }
-  __device__ static u32 apply(u32 a, u32 b) { return a * b; }
+  template <class W>
+  __device__ static W apply(W a, W b) {
+    using U = typename detail::Wrapping<W>::Type;
+    if constexpr (detail::kIsFloat<W>) return ptx::multiply(a, b);
+    else return W(U(a) * U(b));
+  }
 };
 struct Min {
   __device__ static float apply(float a, float b) {
@@ -57,7 +116,13 @@ struct Min {
     if (a == b) return ptx::bitsToFloat(ptx::floatToBits(a) | ptx::floatToBits(b));
     return a < b ? a : b;
   }
-  __device__ static u32 apply(u32 a, u32 b) { return int(a) < int(b) ? a : b; }
+  __device__ static double apply(double a, double b) {
+    if (a != a || b != b) return ptx::bitsToDouble(~0ull >> 1);
+    if (a == b) return ptx::bitsToDouble(ptx::doubleToBits(a) | ptx::doubleToBits(b));
+    return a < b ? a : b;
+  }
+  template <class W>
+  __device__ static W apply(W a, W b) { return a < b ? a : b; }
 };
 struct Max {
   __device__ static float apply(float a, float b) {
@@ -65,46 +130,70 @@ struct Max {
     if (a == b) return ptx::bitsToFloat(ptx::floatToBits(a) & ptx::floatToBits(b));
     return a > b ? a : b;
   }
-  __device__ static u32 apply(u32 a, u32 b) { return int(a) > int(b) ? a : b; }
+  __device__ static double apply(double a, double b) {
+    if (a != a || b != b) return ptx::bitsToDouble(~0ull >> 1);
+    if (a == b) return ptx::bitsToDouble(ptx::doubleToBits(a) & ptx::doubleToBits(b));
+    return a > b ? a : b;
+  }
+  template <class W>
+  __device__ static W apply(W a, W b) { return a > b ? a : b; }
 };
+/// The sum, multiplied in the end by one over the number of ranks.
+struct Avg : Sum {};
+
+namespace detail {
+template <class Op> constexpr bool kAverages = false;
+template <> constexpr bool kAverages<Avg> = true;
+} // namespace detail
 
 /// Elements of a packet in the accumulator's type.
 template <class T, class P>
 struct Accumulator {
   using A = Arithmetic<T>;
-  static constexpr u32 kPer = A::kPerWord;
-  typename A::Wide value[P::kElements];
+  using Wide = typename A::Wide;
+  static constexpr u32 kUnits = P::kWords / A::kWords, kPer = A::kElements;
+  Wide value[P::kElements];
 
   __device__ void start(const P &p) {
 #pragma unroll
-    for (u32 w = 0; w < P::kWords; ++w) A::widen(p.word[w], value + w * kPer);
+    for (u32 u = 0; u < kUnits; ++u) A::widen(p.word + u * A::kWords, value + u * kPer);
   }
 
   template <class Op>
   __device__ void take(const P &p) {
 #pragma unroll
-    for (u32 w = 0; w < P::kWords; ++w) {
-      typename A::Wide v[kPer];
-      A::widen(p.word[w], v);
+    for (u32 u = 0; u < kUnits; ++u) {
+      Wide v[kPer];
+      A::widen(p.word + u * A::kWords, v);
 #pragma unroll
-      for (u32 e = 0; e < kPer; ++e) value[w * kPer + e] = Op::apply(value[w * kPer + e], v[e]);
+      for (u32 e = 0; e < kPer; ++e) value[u * kPer + e] = Op::apply(value[u * kPer + e], v[e]);
+    }
+  }
+
+  /// After the packets of kRanks ranks: what is left to do before rounding.
+  template <class Op, int kRanks>
+  __device__ void finish() {
+    if constexpr (detail::kAverages<Op>) {
+#pragma unroll
+      for (u32 e = 0; e < P::kElements; ++e) value[e] = ptx::multiply(value[e], Wide(1) / kRanks);
     }
   }
 
   __device__ P rounded() const {
     P p;
 #pragma unroll
-    for (u32 w = 0; w < P::kWords; ++w) p.word[w] = A::narrow(value + w * kPer);
+    for (u32 u = 0; u < kUnits; ++u) A::narrow(value + u * kPer, p.word + u * A::kWords);
     return p;
   }
 };
 
-/// a op b, rounded once.
-template <class Op, class T, class P>
+/// a op b, rounded once; where these are all, a reduction over kRanks.
+template <class Op, class T, int kRanks = 0, class P>
 __device__ inline P combine(const P &a, const P &b) {
   Accumulator<T, P> acc;
   acc.start(a);
   acc.template take<Op>(b);
+  if constexpr (kRanks != 0) acc.template finish<Op, kRanks>();
   return acc.rounded();
 }
 

@@ -5,8 +5,8 @@
 // back after its last read.
 //
 // Rests on:
-//  - 8-byte atomicity, which PTX promises: a packet is two scalars of 8 bytes, and every word of 4 bytes in both is
-//    looked at. All accesses to a slot, clears included, are v2.b64, as PTX has no order for accesses of mixed sizes.
+//  - 8-byte atomicity, which PTX promises: a packet is two scalars of 8 bytes, and every word in both is looked
+//    at. All accesses to a slot, clears included, are v2.b64, as PTX has no order for accesses of mixed sizes.
 //  - The reader's clear takes effect before the writer's next packet. Nothing in a launch orders the two: the end of
 //    the reader's launch does, and what it sends in its next launch is the writer's credit. So a mailbox has at least
 //    two copies.
@@ -24,32 +24,42 @@ constexpr u32 kLineBytes = 16;
 template <class T>
 using Packet = coll::Packet<T, 16>;
 
-/// The sentinel of an element type, as a word of 4 bytes, and what is sent for a word of payload, in which -0.0 is
-/// +0.0. A type without one cannot be sent in this mode.
+/// What stands for "empty" in 8 bytes of an element type, whether a line has an empty word, and what is sent for 8 bytes
+/// of payload, in which -0.0 is +0.0. Words are of 4 bytes or the element's size, whichever is larger. A type
+/// without a spare value cannot be sent in this mode.
 template <class T>
 struct Spare;
 
-template <>
-struct Spare<float> {
-  static constexpr u32 kWord = 0x80000000u;
-  __device__ static u32 canonical(u32 word) { return ptx::positiveZero(word); }
-};
-struct SpareOfHalves {
-  static constexpr u32 kWord = 0x80008000u;
-  __device__ static u32 canonical(u32 word) { return ptx::positiveZeros(word); }
-};
-template <>
-struct Spare<F16> : SpareOfHalves {};
-template <>
-struct Spare<BF16> : SpareOfHalves {};
-
-template <u32 kWord>
-struct Wire {
-  /// Not zero if any word of the line is empty.
-  __device__ static u32 late(const Words2 &line, u32) {
+template <u32 kWord, u32 (*positive)(u32)>
+struct SpareWords {
+  static constexpr u64 kEmpty = kWord | u64(kWord) << 32;
+  __device__ static u32 late(const Words2 &line) {
     return u32(u32(line.w[0]) == kWord) | u32(u32(line.w[0] >> 32) == kWord) | u32(u32(line.w[1]) == kWord) |
            u32(u32(line.w[1] >> 32) == kWord);
   }
+  __device__ static void canonical(const u32 *data, u32 *sent) {
+    sent[0] = positive(data[0]), sent[1] = positive(data[1]);
+  }
+};
+template <> struct Spare<float> : SpareWords<0x80000000u, ptx::positiveZero> {};
+template <> struct Spare<F16> : SpareWords<0x80008000u, ptx::positiveZeros> {};
+template <> struct Spare<BF16> : SpareWords<0x80008000u, ptx::positiveZeros> {};
+template <> struct Spare<F8E4M3> : SpareWords<0x80808080u, ptx::positiveZeroBytes> {};
+template <> struct Spare<F8E5M2> : SpareWords<0x80808080u, ptx::positiveZeroBytes> {};
+template <>
+struct Spare<double> {
+  static constexpr u64 kEmpty = 1ull << 63;
+  __device__ static u32 late(const Words2 &line) { return u32(line.w[0] == kEmpty) | u32(line.w[1] == kEmpty); }
+  __device__ static void canonical(const u32 *data, u32 *sent) {
+    const u64 bits = ptx::positiveZero8(coll::detail::pair(data[0], data[1]));
+    sent[0] = u32(bits), sent[1] = u32(bits >> 32);
+  }
+};
+
+template <class T>
+struct Wire {
+  /// Not zero if any word of the line is empty.
+  __device__ static u32 late(const Words2 &line, u32) { return Spare<T>::late(line); }
   __device__ static u32 found(const Words2 &) { return 0; }
 };
 
@@ -68,7 +78,7 @@ struct Mailbox {
   __device__ static P sent(const P &data) {
     P p;
 #pragma unroll
-    for (u32 w = 0; w < P::kWords; ++w) p.word[w] = Spare<T>::canonical(data.word[w]);
+    for (u32 w = 0; w < P::kWords; w += 2) Spare<T>::canonical(data.word + w, p.word + w);
     return p;
   }
 
@@ -96,7 +106,7 @@ struct Mailbox {
     launch.begin();
     char *lines = launch.team.peer[0] + at(launch.epoch, first, i);
     Words2 seen[kCount];
-    detail::awaitLines<Wire<Spare<T>::kWord>, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted, lines, seen);
+    detail::awaitLines<Wire<T>, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted, lines, seen);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
       if (kClears && launch.active && (kCount == 1 || (wanted >> s & 1))) empty(lines + s * Lines::kSlotBytes);
@@ -106,8 +116,7 @@ struct Mailbox {
 
 private:
   __device__ static void empty(char *line) {
-    constexpr u64 kEmpty = Spare<T>::kWord | u64(Spare<T>::kWord) << 32;
-    ptx::storeRelaxed16(line, Words2{{kEmpty, kEmpty}});
+    ptx::storeRelaxed16(line, Words2{{Spare<T>::kEmpty, Spare<T>::kEmpty}});
   }
 };
 

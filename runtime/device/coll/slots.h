@@ -42,6 +42,7 @@ __device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, u32 skip
   eachSlot<Box>(
       launch, i, skip, own, [](u32) { return true; },
       [&](u32 r, const P &part) { r == 0 ? acc.start(part) : acc.template take<Op>(part); });
+  acc.template finish<Op, N>();
   return acc.rounded();
 }
 
@@ -73,7 +74,7 @@ template <class Op, class T, class Box, int N>
 __device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, const typename Box::P &own) {
   if constexpr (N == 2) { // one line to look at; of two, every operator gives the same bits either way round
     const typename Box::P other = readSlot<Box>(launch, 1 - launch.me(), i);
-    return combine<Op, T>(Box::sent(own), other);
+    return combine<Op, T, 2>(Box::sent(own), other);
   } else {
     return detail::reduceSlots<Op, T, Box>(launch, i, launch.me(), own);
   }

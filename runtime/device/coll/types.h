@@ -17,6 +17,8 @@ constexpr u32 kNone = 0xffffffffu;
 /// Element types whose arithmetic C++ does not have. They are bits; `Arithmetic<T>` in reduce.h gives them meaning.
 struct F16 { u16 bits; };
 struct BF16 { u16 bits; };
+struct F8E4M3 { u8 bits; };
+struct F8E5M2 { u8 bits; };
 
 /// A value of 16 bytes as two 8-byte words, the unit that relaxed 16-byte accesses move.
 struct alignas(16) Words2 {

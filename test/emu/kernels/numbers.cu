@@ -29,6 +29,14 @@ __device__ inline coll::u32 function(coll::u32 a, coll::u32 b) {
   return ptx::floatToBits(ptx::multiply(asFloat(a), asFloat(b)));
 #elif FUNCTION == 5
   return ptx::floatToBits(ptx::add(ptx::multiply(asFloat(a), asFloat(b)), asFloat(a)));
+#elif FUNCTION == 6
+  return ptx::floatToBits(coll::detail::E4M3::toFloat(a));
+#elif FUNCTION == 7
+  return coll::detail::E4M3::fromFloat(asFloat(a));
+#elif FUNCTION == 8
+  return ptx::floatToBits(coll::detail::E5M2::toFloat(a));
+#elif FUNCTION == 9
+  return coll::detail::E5M2::fromFloat(asFloat(a));
 #endif
 }
 

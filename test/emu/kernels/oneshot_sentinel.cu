@@ -30,9 +30,9 @@ __device__ inline void send(coll::Launch<N> &launch, int hop, coll::u32 i, const
 }
 
 #ifdef UNCHECKED
-struct HalfWire : coll::sentinel::Wire<coll::sentinel::Spare<T>::kWord> {
+struct HalfWire : coll::sentinel::Wire<T> {
   __device__ static coll::u32 late(const coll::Words2 &line, coll::u32) { return coll::u32(line.w[0]) == kEmpty; }
-  static constexpr coll::u32 kEmpty = coll::sentinel::Spare<T>::kWord;
+  static constexpr coll::u32 kEmpty = coll::u32(coll::sentinel::Spare<T>::kEmpty);
 };
 struct Unchecked : Box {
   template <coll::u32 kCount>
@@ -57,7 +57,7 @@ using Reader = Box;
 #ifdef DEFERRED
 /// Clears the copy of the launch before, which had `packets` of them, for this thread's share.
 __device__ inline void clearPrevious(coll::Launch<N> &launch, coll::u32 packets) {
-  constexpr coll::u64 kWord = coll::sentinel::Spare<T>::kWord, kEmpty = kWord | kWord << 32;
+  constexpr coll::u64 kEmpty = coll::sentinel::Spare<T>::kEmpty;
   for (coll::u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x)
     for (coll::u32 r = 0; r < N; ++r)
       coll::ptx::storeRelaxed16(launch.team.peer[0] + Box::at(launch.epoch + COPIES - 1, r, i),

@@ -132,6 +132,8 @@ constexpr bool kParks = true;
 
 inline float bitsToFloat(u32 bits) { return __builtin_bit_cast(float, bits); }
 inline u32 floatToBits(float v) { return __builtin_bit_cast(u32, v); }
+inline double bitsToDouble(u64 bits) { return __builtin_bit_cast(double, bits); }
+inline u64 doubleToBits(double v) { return __builtin_bit_cast(u64, v); }
 
 // The same bits as cvt.f32.f16, cvt.rn.f16.f32 and cvt.rn.bf16.f32.
 inline float halfToFloat(u16 bits) {
@@ -162,8 +164,13 @@ inline u32 floatsToBfloats(float low, float high) { return floatToBfloat(low) | 
 
 inline u32 positiveZero(u32 bits) { return bits == 0x80000000u ? 0 : bits; }
 inline u32 positiveZeros(u32 bits) { return bits & (((bits & 0x7fff7fffu) + 0x7fff7fffu) | 0x7fff7fffu); }
+inline u64 positiveZero8(u64 bits) { return bits == 1ull << 63 ? 0 : bits; }
+inline u32 positiveZeroBytes(u32 bits) { return bits & (((bits & 0x7f7f7f7fu) + 0x7f7f7f7fu) | 0x7f7f7f7fu); }
 
 inline float add(float a, float b) { return emulated::canonical(a + b); }
 inline float multiply(float a, float b) { return emulated::canonical(a * b); }
+inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
+inline double add(double a, double b) { return oneNan(a + b); }
+inline double multiply(double a, double b) { return oneNan(a * b); }
 
 } // namespace coll::ptx
