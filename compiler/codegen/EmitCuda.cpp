@@ -69,6 +69,7 @@ private:
     std::string text = box.name + "[" + box.slots.str() + "], " + keyword(box.sync).str() + ", ";
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
+    if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
     return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
   }
 
@@ -91,6 +92,11 @@ private:
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
+    for (const Scalar &s : program.scalars) {
+      const std::string field = names.scalars[s.name] = fields.unique(s.name);
+      if (s.rank) out.line("alignas(8) coll::u32 " + llvm::Twine(field) + "; // a rank");
+      else out.line("alignas(8) " + llvm::Twine(std::string(cudaName(s.type))) + " " + field + ";");
+    }
     out.line(program.bulkUnits()
                  ? "coll::u64 whole; // all packets are whole and aligned"
                  : "coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
@@ -128,6 +134,14 @@ private:
                llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
                llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
       out.from(0);
+    }
+    if (program.creditOffset) {
+      bool releases = false;
+      walk(program.body, [&](const Stmt &s) {
+        if (const auto *credit = std::get_if<Credit>(&s.op())) releases = credit->releases;
+      });
+      out.line("using Credits = coll::Credits<N, " + llvm::Twine(*program.creditOffset) + ", " +
+               (releases ? "true" : "false") + ">; // offset in the region, whether they release");
     }
     const Wire wire = program.wire();
     const unsigned units = program.bulkUnits();

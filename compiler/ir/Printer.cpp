@@ -21,7 +21,7 @@ public:
     if (program.op) os << " " << keyword(*program.op);
     os << "\n";
     for (const Buffer &b : program.buffers) buffer(b);
-    for (const Scalar &s : program.scalars) os << "  in " << s.name << (s.rank ? ": rank\n" : "\n");
+    for (const Scalar &s : program.scalars) os << "  in " << s.name << ": " << (s.rank ? "rank" : keyword(s.type)) << "\n";
     for (const Mailbox &m : program.mailboxes) mailbox(m);
     if (program.chunks) os << "  chunks of " << program.chunks->elements << " of " << str(program.chunks->of) << "\n";
     block(program.body, 1);
@@ -40,6 +40,8 @@ private:
 
   void mailbox(const Mailbox &m) {
     os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << " sync " << keyword(m.sync);
+    if (m.reuse == Reuse::Ack) os << " reuse ack";
+    if (m.reuse == Reuse::Barrier) os << " reuse barrier";
     if (m.copies) os << " copies " << m.copies;
     if (m.lines) os << " lines " << m.lines << " at " << m.offset;
     os << "\n";
@@ -103,6 +105,8 @@ private:
         [&](const Read &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
         [&](const Signal &s) { os << " rank " << s.peer << " " << slot(s.box, s.slot); },
         [&](const Await &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Credit &s) { os << " rank " << s.peer << (s.releases ? " releasing" : ""); },
+        [&](const AwaitCredit &s) { os << " rank " << s.peer << " " << program.mailboxes[s.box].name; },
         [&](const Assign &s) { os << " " << str(s.value); },
         [&](const For &s) { os << " " << s.variable << " in " << s.first << " .. " << s.last; },
         [&](const If &s) { os << " " << s.condition; },

@@ -26,6 +26,14 @@ struct Wire {
 };
 Wire wireOf(Sync sync);
 
+/// How a slot of a mailbox may be filled again.
+enum class Reuse {
+  Auto,         ///< as DoubleBuffer where that is proved for some number of copies, else as Ack
+  DoubleBuffer, ///< whoever fills it has received what its reader sent afterwards
+  Ack,          ///< its reader tells the writer: Credit, AwaitCredit
+  Barrier,      ///< a barrier of the team ends the launch
+};
+
 struct Value {
   std::string name; ///< the author's where there is one
   Length length;
@@ -41,11 +49,14 @@ struct Buffer {
   MailboxId flags = kNone;          ///< of a window: announces what was stored in a row or piece, by its number
 };
 
-/// An argument that is no vector: `root`. An index variable of its name; equal on all ranks in a launch, free to change
-/// from launch to launch.
+/// An argument that is no vector: `root`. Equal on all ranks in a launch, free to change from launch to launch. A rank or
+/// an integer is an index variable of its name.
 struct Scalar {
   std::string name;
-  bool rank = true; ///< in 0 .. N-1
+  bool rank = true;         ///< in 0 .. N-1
+  DType type = DType::U32;  ///< of one that is no rank
+
+  bool isIndex() const { return rank || !isFloat(type); }
 };
 
 struct Mailbox {
@@ -54,6 +65,7 @@ struct Mailbox {
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
   bool payload = true;    ///< else its slots are announced and hold nothing
+  Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
@@ -107,6 +119,7 @@ struct Program {
 
   unsigned barriers = 0;
   std::uint64_t regionBytes = 0;
+  std::optional<std::uint64_t> creditOffset; ///< of the credits in the region, where there are any. Set by assignMemory
   std::string proof, strength; ///< what the checker says, and what its proof rests on
 
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.

@@ -71,6 +71,8 @@ std::string describe(const LaunchStatus &status, const Manifest &manifest, doubl
     what = "rank " + std::to_string(slot) + " at a barrier";
   else if (box == region::kWrap)
     what = "all ranks, to start its epochs anew";
+  else if (box == region::kCredit)
+    what = "rank " + std::to_string(slot) + " to begin a launch";
   else if (box < manifest.mailboxes.size())
     what = "mailbox `" + manifest.mailboxes[box].name + "`, slot " + std::to_string(slot);
   char seconds[32];
@@ -89,13 +91,6 @@ auto *whoGaveUp(Collectives &collectives, std::uint32_t reason) {
     if (LaunchStatus *status = collective->loaded->status(); status && !found)
       if (std::atomic_ref(status->abort).load(std::memory_order_acquire) == reason) found = collective.get();
   return found;
-}
-
-/// The bits of a scalar as its declared type wants them. Types of the language that are no numbers are ranks.
-std::uint64_t encode(const Scalar &value, const std::string &type) {
-  if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
-  if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
-  return std::uint64_t(value.integer);
 }
 
 constexpr std::size_t kMaxScalars = 16;
@@ -349,7 +344,14 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   const std::uint64_t packets = plan.packetsAtOnce(extents);
 
   std::array<std::uint64_t, kMaxScalars> words;
-  for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    const Manifest::Scalar &declared = manifest.scalars[i];
+    if (declared.type == "rank" && (scalars[i].integer < 0 || scalars[i].integer >= manifest.ranks))
+      return Error{Error::Code::BadInput, "`" + manifest.member + "`: `" + declared.name + "` is " +
+                                              std::to_string(scalars[i].integer) + ", and there are ranks 0 to " +
+                                              std::to_string(manifest.ranks - 1)};
+    words[i] = scalarBits(scalars[i], declared.type);
+  }
   ResolvedLaunch launch;
   launch.shape = chooseShape(packets, state->loaded->limits(), shape);
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);

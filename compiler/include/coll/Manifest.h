@@ -3,6 +3,7 @@
 
 #include "coll/Types.h"
 
+#include <functional>
 #include <map>
 
 namespace coll {
@@ -74,6 +75,8 @@ struct Manifest {
   std::vector<Scalar> scalars;
   std::vector<std::pair<std::string, std::string>> inplace; ///< (`y`, `x`): y may be x; (`x`, `y[me]`)
   std::vector<Promise> promises; ///< of all ranks; not in the JSON, which has the clauses as text
+  /// The same for given values of the scalars, by name, where promises name them; `promises` is empty then.
+  std::function<std::vector<Promise>(const std::map<std::string, std::int64_t> &)> promisesWith;
   std::vector<std::string> ensures;
   std::vector<Mailbox> mailboxes;
   std::string entry; ///< the kernel's name in the text
@@ -82,6 +85,8 @@ struct Manifest {
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
   unsigned hops = 0;              ///< messages that must follow each other, of the longest chain between ranks
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
+  std::uint64_t credits = 0;      ///< where in the region there is a word for each rank that tells how far its readers
+                                  ///< are, coll::Credits; 0: nowhere
   unsigned packetBytes = 0;       ///< payload that one thread handles at a time
   unsigned packetsTogether = 1;   ///< packets come in whole groups of so many; CTAs have whole groups of threads
   unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes

@@ -16,6 +16,7 @@
 #include "coll/sentinel.h"
 #include "coll/flag.h"
 #include "coll/counter.h"
+#include "coll/credit.h"
 #include "coll/plain.h"
 #include "coll/slots.h"
 #include "coll/split.h"
