@@ -32,7 +32,7 @@ template <class Shape>
 __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  // reduce_scatter.coll:27    pipeline c in 0 .. chunks(y, 512Ki) {
+  // reduce_scatter.coll:36    pipeline c in 0 .. chunks(y, 512Ki) {
   const coll::Chunks<32768> chunks(Packet::count(a.M));
 #pragma unroll 1
   for (coll::u32 c = 0; c < chunks.count(); ++c) {
@@ -40,7 +40,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {
       const coll::u32 i = chunks.first(c) + k;
-      // reduce_scatter.coll:28    forall p in ranks: x[p] -> p.box[me]
+      // reduce_scatter.coll:37    forall p in ranks: x[p] -> p.box[me]
       Packet x[N]; // by how many places the rank is after me
 #pragma unroll
       for (int hop = 1; hop < N; ++hop) {
@@ -56,7 +56,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Box::announce(launch, me);
 
-    // reduce_scatter.coll:29    y = reduce(op, r in ranks: box[r])
+    // reduce_scatter.coll:38    y = reduce(op, r in ranks: box[r])
     Box::await(launch, 0, N, me);
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {

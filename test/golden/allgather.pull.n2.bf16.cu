@@ -1,0 +1,60 @@
+// allgather.pull   N = 2   bf16   generated from allgather.coll
+//
+// Contract  forall r in ranks: y[r] == r.x
+// Proof     peers touch `x` only after its owner has started the launch and before that ends, by barriers of the
+//           launch, so launches cannot disturb each other
+// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
+//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
+//           ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 2;
+using T = coll::BF16;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x[N]; // T[M], of the rank so many places after this one
+  T *y; // T[N][M]
+  coll::u64 M;
+  coll::u64 whole; // all packets are whole and aligned
+};
+
+using Packet = coll::bulk::Packet<T, 4>; // units of 16 bytes that a thread handles at a time
+
+template <class Shape>
+__device__ inline void pull(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  // allgather.coll:41    entry barrier
+  launch.barrier(0);
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // allgather.coll:42    forall r in ranks: y[r] = r.x
+    Packet x[N]; // by how many places the rank is after me
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 r = coll::rankAt<N>(me, hop);
+      x[hop] = coll::load<Shape, Packet>(launch, a.x[hop], i, a.M);
+    }
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 r = coll::rankAt<N>(me, hop);
+      coll::store<Shape>(launch, a.y + r * (a.M), i, a.M, x[hop]);
+    }
+  });
+
+  // allgather.coll:43    exit barrier
+  launch.barrier(1);
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allgather_pull_n2_bf16(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.whole) pull<coll::WholePackets>(launch, a);
+  else pull<coll::AnyPackets>(launch, a);
+}

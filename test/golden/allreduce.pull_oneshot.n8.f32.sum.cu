@@ -1,0 +1,54 @@
+// allreduce.pull_oneshot   N = 8   f32, sum   generated from allreduce.coll
+//
+// Contract  y == reduce(op, r in ranks: r.x), ascending, the same bits on every rank
+// Proof     peers touch `x` only after its owner has started the launch and before that ends, by barriers of the
+//           launch, so launches cannot disturb each other
+// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
+//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
+//           ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = float;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x[N]; // T[M], of the rank so many places after this one
+  T *y; // T[M]
+  coll::u64 M;
+  coll::u64 whole; // all packets are whole and aligned
+};
+
+using Packet = coll::bulk::Packet<T, 2>; // units of 16 bytes that a thread handles at a time
+
+template <class Shape>
+__device__ inline void pull_oneshot(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  // allreduce.coll:73    entry barrier
+  launch.barrier(0);
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // allreduce.coll:74    y = reduce(op, r in ranks: r.x)
+    const Packet x = coll::reduceRanks<Op, T, Packet, N>([&](coll::u32 r) {
+      return coll::load<Shape, Packet>(launch, a.x[coll::hopTo<N>(me, r)], i, a.M);
+    });
+    coll::store<Shape>(launch, a.y, i, a.M, x);
+  });
+
+  // allreduce.coll:75    exit barrier
+  launch.barrier(1);
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allreduce_pull_oneshot_n8_f32_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.whole) pull_oneshot<coll::WholePackets>(launch, a);
+  else pull_oneshot<coll::AnyPackets>(launch, a);
+}
