@@ -38,6 +38,7 @@ private:
   Classes classes;
   std::vector<Schedule> schedules; ///< of those kinds of launches that differ
   std::vector<LaunchKind> kinds;   ///< of the schedules
+  std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   Verdict verdict;
 
@@ -61,9 +62,33 @@ private:
 
   void note(Schedule schedule, LaunchKind kind) {
     for (std::size_t i = schedules.size(); i-- > 0;)
-      if (schedules[i].sameAs(schedule)) return;
+      if (schedules[i].sameAs(schedule)) return alike[i].push_back(kind.counts);
     schedules.push_back(std::move(schedule));
     kinds.push_back(kind);
+    alike.push_back({kind.counts});
+  }
+
+  /// Whether a launch in chunks may have a chunk of schedule `b` right after one of `a`: a full one before any other, of
+  /// pieces the last of which may end first. Chunks have the forms of whole launches: see README.md.
+  bool goesOn(int a, int b) const {
+    if (!program.chunks || kinds[a].scalars != kinds[b].scalars) return false;
+    const ir::Length &of = program.chunks->of;
+    int length = 0;
+    while (length < int(expansion.lengths.size()) && !expansion.lengths[length].sameDomain(of)) ++length;
+    if (length == int(expansion.lengths.size())) return true; // nothing is sent
+    std::uint64_t full = 0;
+    for (const Sizes &s : sizes) full = std::max(full, s.longest(length));
+    const bool split = of.kind == ir::Length::Kind::Piece;
+    const int last = program.ranks - 1;
+    auto even = [&](const Sizes &s) { return !split || s.elements(length, last - 1) == s.longest(length); };
+    auto follows = [&](const Sizes &one, const Sizes &next) {
+      if (one.longest(length) != full || !even(one) || !even(next)) return false;
+      return !split || one.elements(length, last) == full || next.elements(length, last) == 0;
+    };
+    for (int one : alike[a])
+      for (int next : alike[b])
+        if (follows(sizes[one], sizes[next])) return true;
+    return false;
   }
 
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
@@ -74,13 +99,14 @@ private:
     for (const Schedule &s : schedules) events = std::max(events, s.events.size());
     const bool thorough = schedules.size() * schedules.size() * 2 * window * events < 100000;
     const std::vector<int> order = launchSequence(kinds, window, thorough);
-    std::vector<const Schedule *> launches;
-    for (int k : order) launches.push_back(&schedules[k]);
+    std::vector<Order::Epoch> epochs;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      epochs.push_back({&schedules[order[i]], i + 1 == order.size() || !goesOn(order[i], order[i + 1])});
     std::optional<Order::Hazard> hazard;
     for (const bool exact : {false, true}) {
       if (exact && classes.count() == 1) break;
       Order clocks(expansion, classes.count(), exact);
-      hazard = clocks.run(launches, copies);
+      hazard = clocks.run(epochs, copies);
       if (hazard) continue;
       verdict.fullDependence = clocks.fullDependence();
       reliesOnWaits = clocks.reliesOnWaits();

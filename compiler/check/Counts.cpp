@@ -13,7 +13,11 @@ std::vector<Extents> countClasses(const ir::Program &program) {
   // packets come in groups, pieces are not whole numbers of those: then all but the last pieces have a few elements more
   // than one group.
   const std::uint64_t few = program.wire().together > 1 ? n * unit + 1 : 2 * n * unit + unit + 1;
-  const std::uint64_t classes[] = {1, n - 1, n, 3 * n * unit, few};
+  std::vector<std::uint64_t> classes = {1, n - 1, n, 3 * n * unit, few};
+  // The last chunks of a launch: only the last piece is short, or has ended before.
+  const std::uint64_t least = 16 / std::min(16u, sizeOf(program.dtype));
+  if (program.chunks && program.chunks->of.kind == ir::Length::Kind::Piece)
+    classes.insert(classes.end(), {3 * n * unit - least - 1, (n - 1) * least});
   std::vector<Extents> all;
   auto add = [&](const Extents &counts) {
     for (const ir::Buffer &b : program.buffers)

@@ -6,17 +6,18 @@ namespace coll::check {
 
 using Kind = Step::Kind;
 
-std::optional<Order::Hazard> Order::run(const std::vector<const Schedule *> &launches,
-                                        const std::vector<int> &mailboxCopies) {
+std::optional<Order::Hazard> Order::run(const std::vector<Epoch> &epochs, const std::vector<int> &mailboxCopies) {
   copies = mailboxCopies;
   reset();
-  for (launch = 0; launch < int(launches.size()); ++launch) {
-    for (const ScheduledEvent &e : launches[launch]->events) {
+  launchBegin.assign(1, 0);
+  for (const Epoch &e : epochs) launchBegin.push_back(e.endsLaunch ? int(launchBegin.size()) : launchBegin.back());
+  for (launch = 0; launch < int(epochs.size()); ++launch) {
+    for (const ScheduledEvent &e : epochs[launch].schedule->events) {
       perform(e);
       if (hazard) return hazard;
     }
     noteDependence();
-    boundary();
+    epochs[launch].endsLaunch ? boundary() : chunkBoundary();
   }
   return std::nullopt;
 }
@@ -221,7 +222,7 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
 // What a rank's packets of one class have come to know, all of them know in its next launch, as far as it concerns
 // launches that have ended; of events within a launch, those of another class are told apart only if `exact`.
 void Order::boundary() {
-  const Tick start = Tick(launch + 2) << kShift;
+  const Tick start = startOf(launch + 1);
   for (int r = 0; r < ranks; ++r) {
     for (int p = 0; p < classes; ++p) fence(chain(r, p));
     auto spread = [&](Tick *Chain::*clock) {
@@ -246,8 +247,21 @@ void Order::boundary() {
   snapshots.clear();
 }
 
+/// A thread goes on from chunk to chunk: it has done all of the last, and knows nothing more than before.
+void Order::chunkBoundary() {
+  const Tick start = startOf(launch + 1);
+  for (int r = 0; r < ranks; ++r)
+    for (int p = 0; p < classes; ++p) {
+      Chain &c = chain(r, p);
+      c.seen[component(r, p)] = start;
+      for (int i = 0; i < branchWidth; ++i) c.seen[branchComponent(r, p, i)] = start;
+      c.snapshot = -1;
+    }
+  snapshots.clear();
+}
+
 void Order::noteDependence() {
-  const Tick begun = Tick(launch + 1) << kShift;
+  const Tick begun = startOf(launch);
   for (int r = 0; r < ranks && full; ++r)
     for (int from = 0; from < ranks && full; ++from) {
       bool known = r == from;

@@ -20,8 +20,14 @@ public:
     int firstLaunch, secondLaunch;
   };
 
-  /// Runs one launch of each schedule in turn, with so many copies of each mailbox.
-  std::optional<Hazard> run(const std::vector<const Schedule *> &launches, const std::vector<int> &copies);
+  /// One epoch: a launch, or a chunk of one. What ends a launch orders its accesses before those of the next.
+  struct Epoch {
+    const Schedule *schedule;
+    bool endsLaunch = true;
+  };
+
+  /// Runs the epochs in turn, with so many copies of each mailbox.
+  std::optional<Hazard> run(const std::vector<Epoch> &epochs, const std::vector<int> &copies);
 
   /// Of the last run: in every launch, every rank waited for every other.
   bool fullDependence() const { return full; }
@@ -33,7 +39,9 @@ private:
   using Tick = std::uint32_t;
   /// Ticks of launch e of a rank start at (e + 1) << kShift, which stands for all that it did before.
   static constexpr int kShift = 16;
-  static Tick launchOf(Tick t) { return t >> kShift << kShift; }
+  static Tick startOf(int epoch) { return Tick(epoch + 1) << kShift; }
+  /// The start of the launch that an epoch belongs to.
+  Tick launchOf(Tick t) const { return startOf(launchBegin[(t >> kShift) - 1]); }
 
   struct Reading {
     const ScheduledEvent *event;
@@ -70,7 +78,9 @@ private:
   const Expansion &expansion;
   const int classes;
   const bool exact;
-  int ranks = 0, width = 0, branchWidth = 0, launch = 0;
+  int ranks = 0, width = 0, branchWidth = 0;
+  int launch = 0;               ///< the epoch
+  std::vector<int> launchBegin; ///< by epoch: the first of its launch
   bool full = true, relied = false;
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
@@ -105,6 +115,7 @@ private:
   void barrier();
   void branch(const ScheduledEvent &e, Chain &c, std::size_t number);
   void boundary();
+  void chunkBoundary();
   void noteDependence();
   void raise(Tick *to, const Tick *from) const;
   /// Clocks of a chain: `seen`, then those of the others that the program needs, `pending` last. Without `pending` they

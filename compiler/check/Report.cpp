@@ -15,8 +15,13 @@ std::string copiesText(int copies) {
   return std::to_string(copies) + (copies == 1 ? " copy" : " copies");
 }
 
-std::string launchText(int launch) {
-  return launch ? "launch e+" + std::to_string(launch) : "launch e";
+/// What has an epoch of its own.
+std::string epochWord(const ir::Program &program) {
+  return program.chunks ? "chunk" : "launch";
+}
+
+std::string launchText(const ir::Program &program, int launch) {
+  return epochWord(program) + (launch ? " e+" + std::to_string(launch) : " e");
 }
 
 std::string slotText(const ir::Program &program, const Event &e) {
@@ -97,7 +102,7 @@ std::string diagram(const ir::Program &program, const Refutation &r) {
   const std::size_t width = 34;
   std::string text;
   auto row = [&](int launch, std::string l, std::string rr) {
-    std::string line = "  " + launchText(launch);
+    std::string line = "  " + launchText(program, launch);
     line.resize(14, ' ');
     line += "| " + l;
     line.resize(16 + width, ' ');
@@ -147,11 +152,12 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
   const int most = *std::max_element(v.copies.begin(), v.copies.end());
   const bool barrier = program.barriers > 0;
   if (most == 1)
-    text += barrier ? "a barrier of the launch stands between the last read of a slot and the send that fills it again"
-                    : "whoever fills a slot again has, earlier in its launch, received what the reader of the slot "
-                      "sent after reading it (rule T3)";
+    text += barrier ? "a barrier of the " + epochWord(program) +
+                          " stands between the last read of a slot and the send that fills it again"
+                    : "whoever fills a slot again has, earlier in its " + epochWord(program) +
+                          ", received what the reader of the slot sent after reading it (rule T3)";
   else if (v.fullDependence)
-    text += "every rank waits for every other in each launch, so whoever writes epoch e+" + std::to_string(most) +
+    text += "every rank waits for every other in each " + epochWord(program) + ", so whoever writes epoch e+" + std::to_string(most) +
             (barrier ? " has passed a barrier of e+" : " has received e+") + std::to_string(most - 1) +
             (barrier ? " with" : " from") + " the reader of e (rule T1)";
   else
@@ -202,8 +208,8 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
   const Event &a = r.first, &b = r.second;
   const std::string slot = slotText(program, a) + " of rank " + std::to_string(a.owner);
   if (b.what == What::Signal) {
-    r.explanation = "rank " + std::to_string(b.rank) + " may announce " + slot + " in " + launchText(b.launch) +
-                    " before rank " + std::to_string(a.rank) + " has announced it in " + launchText(a.launch) +
+    r.explanation = "rank " + std::to_string(b.rank) + " may announce " + slot + " in " + launchText(program, b.launch) +
+                    " before rank " + std::to_string(a.rank) + " has announced it in " + launchText(program, a.launch) +
                     ": its reader then takes what rank " + std::to_string(a.rank) + " sends as arrived too early";
     r.fix = "give every sender its own slot";
     return;
@@ -221,9 +227,9 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
   const std::string &box = program.mailboxes[a.box].name;
   const bool stale = r.kind == Refutation::Kind::StaleSentinel;
   const int copies = r.copies[a.box];
-  r.explanation = "rank " + std::to_string(b.rank) + " may send to " + slot + " in " + launchText(b.launch) +
+  r.explanation = "rank " + std::to_string(b.rank) + " may send to " + slot + " in " + launchText(program, b.launch) +
                   " before rank " + std::to_string(a.rank) + " has " + (a.what == What::Clear ? "cleared" : "read") +
-                  " there what it was sent in " + launchText(a.launch) + ": with " + copiesText(copies) +
+                  " there what it was sent in " + launchText(program, a.launch) + ": with " + copiesText(copies) +
                   " both are the same memory, and nothing that rank " + std::to_string(b.rank) +
                   " receives by then was sent after that" + (stale ? ", with the clear released before it" : "");
   if (stale) r.explanation += "; what is sent may be cleared away";
@@ -259,7 +265,7 @@ Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {
   const bool overLaunches = !r.copies.empty();
   if (two)
     note(r.first.where,
-         eventText(program, r.first) + " here" + (overLaunches ? ", in " + launchText(r.first.launch) : std::string()));
+         eventText(program, r.first) + " here" + (overLaunches ? ", in " + launchText(program, r.first.launch) : std::string()));
   if (two && overLaunches) note(std::nullopt, diagram(program, r));
   if (r.promise && *r.promise != r.first.where) note(r.promise, "what is promised");
   std::string assumed = "with N = " + std::to_string(r.ranks);

@@ -103,11 +103,12 @@ Manifest buildManifest(const Program &program) {
   m.packetsTogether = wire.together;
   m.alignment = std::min(wire.payloadBytes, 16u); // vectors are loaded and stored in units of 8 or 16 bytes
   const std::uint64_t size = sizeOf(program.dtype);
+  m.chunkPackets = program.chunkPackets();
   m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
   if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
   if (const Length *domain = largestDomain(program)) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece};
-    m.capacity = capacityOf(program, *domain);
+    m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
   }
   m.proof = program.proof;
   m.strength = program.strength;

@@ -31,8 +31,9 @@ public:
     if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
     if (auto split = splitExtents())
       written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
-    for (const Stmt &stmt : program.body) outer(stmt);
-    out.line("launch.finish();");
+    if (program.chunks) chunks();
+    else for (const Stmt &stmt : program.body) outer(stmt);
+    out.line(program.chunks ? "launch.finish(coll::kMostChunks);" : "launch.finish();");
     out.close("}");
     out.blank();
   }
@@ -45,6 +46,7 @@ private:
   std::map<std::string, std::string> variables; ///< the author's loop variables, renamed where C++ needs it
   std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
   IndexScope scope{program.ranks, {}};
+  std::string slotPacket = "i";                 ///< the number of a packet within a slot
   std::map<ValueId, int> uses;                  ///< how often each value is taken
   static constexpr int kUnrolled = 8;           ///< iterations of an ordered loop that are written out side by side
   unsigned lastLine = 0;                        ///< the source line announced last
@@ -84,6 +86,21 @@ private:
       text += it != names.extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
     }
     return text.empty() ? "1" : text;
+  }
+
+  // ---- Chunks ----
+
+  /// The chunk loop around the whole body. Vectors are indexed by packet `i`, slots by packet `k` of the chunk.
+  void chunks() {
+    slotPacket = names.names.unique("k");
+    apart(program.chunks->where);
+    out.line("const coll::Chunks<" + Twine(program.chunkPackets()) + "> chunks(Packet::count(" +
+             domainText(program.chunks->of) + "));");
+    out.directive("#pragma unroll 1");
+    out.open("for (coll::u32 c = 0; c < chunks.count(); ++c) {");
+    out.line("launch.chunk(c, chunks.count());");
+    for (const Stmt &stmt : program.body) outer(stmt);
+    out.close("}");
   }
 
   // ---- Statements outside packet loops ----
@@ -149,15 +166,22 @@ private:
   }
 
   void packetLoop(const PacketLoop &loop) {
-    const bool split = loop.domain.kind == Length::Kind::Piece;
     if (written) out.blank();
     written = true;
     needsEpoch = !begun && exchanges(loop);
-    out.open("Shape::forEach(launch, Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
-             "), [&](coll::u32 i) {");
+    if (program.chunks) {
+      out.open("Shape::forEach(launch, chunks.size(c), [&](coll::u32 " + Twine(slotPacket) + ") {");
+      out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
+    } else {
+      out.open("Shape::forEach(launch, Packet::count(" + Twine(domainText(loop.domain)) + "), [&](coll::u32 i) {");
+    }
     opened = true;
     block(loop.body);
     out.close("});");
+  }
+
+  std::string domainText(const Length &domain) const {
+    return domain.kind == Length::Kind::Piece ? "pieces.piece" : product(domain.extents);
   }
 
   static bool exchanges(const PacketLoop &loop) {
@@ -325,7 +349,7 @@ private:
 
   void readOne(ValueId result, MailboxId box, const Index &slot) {
     out.line(declarator(result) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
-             text(slot) + ", i);");
+             text(slot) + ", " + slotPacket + ");");
   }
 
   void reduce(const Reduce &s) {
@@ -335,7 +359,7 @@ private:
     const MailboxId box = poll ? poll->box : read->box;
     const ValueId own = poll ? poll->own : read->own;
     out.line(declarator(s.result) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
-             ">(launch, i" + ownText(own) + ");");
+             ">(launch, " + slotPacket + ownText(own) + ");");
   }
 
   std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
@@ -476,7 +500,7 @@ private:
     const std::string argument = "coll::u32 " + variables.at(loop.variable);
     out.line("coll::eachSlot<" + Twine(boxName(box)) + ">(");
     out.indent(4);
-    out.line("launch, i" + Twine(ownText(own)) + ", " +
+    out.line("launch, " + Twine(slotPacket) + ownText(own) + ", " +
              (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
     out.open("[&](" + Twine(argument) + ", const Packet &" + part + ") {");
     for (std::size_t s = 1; s < loop.body.size(); ++s)
@@ -501,7 +525,7 @@ private:
   std::string condition(const Index &index) const { return conditionText(renamed(index), scope); }
 
   std::string sendText(const Send &s, const std::string &hop) {
-    return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", i, " +
+    return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + ", " +
            nameOf(s.value) + ");";
   }
 

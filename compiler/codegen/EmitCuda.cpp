@@ -45,6 +45,9 @@ private:
     out.line("//");
     for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
     for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 10);
+    if (program.chunks)
+      out.comment("Chunks    of " + std::to_string(program.chunks->elements * sizeOf(program.dtype)) +
+                      " bytes of every vector, each an epoch", 10);
     out.comment("Proof     " + program.proof, 10);
     if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 10);
   }

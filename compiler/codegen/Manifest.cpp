@@ -104,6 +104,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("unsplitBytes", m.unsplitBytes);
   json.attribute("wholeUnit", m.wholeUnit);
   json.attribute("capacity", m.capacity);
+  if (m.chunkPackets) json.attribute("chunkPackets", m.chunkPackets);
   json.attribute("maxThreads", m.maxThreads);
   json.attribute("maxCtas", m.maxCtas);
   json.attribute("minArch", m.minArch);

@@ -5,7 +5,7 @@ namespace coll::codegen {
 Names::Names() {
   static constexpr const char *reserved[] = {
       // the kernel's own vocabulary
-      "N", "T", "Op", "Packet", "Shape", "Args", "a", "i", "me", "hop", "launch", "pieces", "team", "coll", "part",
+      "N", "T", "Op", "Packet", "Shape", "Args", "a", "i", "me", "hop", "launch", "pieces", "chunks", "c", "team", "coll", "part",
       // keywords and names that a user may well choose for data
       "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr",
       "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float",

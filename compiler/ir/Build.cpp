@@ -19,8 +19,12 @@ public:
     refuseWholeAlgorithm(algorithm);
     if (!ok) return false;
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
-    for (const ast::Stmt &stmt : algorithm.decl->body) statement(stmt, program.body);
+    for (const ast::Stmt &stmt : algorithm.decl->body) {
+      if (algorithm.hasPipeline && !standsBesidePipeline(stmt)) refuse(stmt.span, "a statement beside a `pipeline`");
+      statement(stmt, program.body);
+    }
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
+    if (ok && program.chunks) checkChunks();
     if (ok) resolvePieces();
     if (ok) dropUnused();
     return ok;
@@ -36,6 +40,7 @@ private:
   std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
   std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
+  std::string chunkVariable; ///< of the pipeline, empty outside
   bool unconditional = true; ///< not inside `for` or `if`
   bool ok = true;
 
@@ -48,7 +53,6 @@ private:
 
   void refuseWholeAlgorithm(const sema::Algorithm &a) {
     if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window`");
-    if (a.hasPipeline) refuse(a.decl->span, "`pipeline`");
     if (a.order == sema::Order::Any) refuse(a.decl->order->span, "`order any`");
   }
 
@@ -70,7 +74,7 @@ private:
             [&](const ast::Barrier &s) { barrier(s, stmt.span, out); },
             [&](const ast::Forall &s) { forall(s, stmt.span, out); },
             [&](const ast::For &s) { forLoop(s, stmt.span, out); },
-            [&](const ast::Pipeline &) { refuse(stmt.span, "`pipeline`"); },
+            [&](const ast::Pipeline &s) { pipeline(s, stmt.span, out); },
             [&](const ast::If &s) { conditional(s, stmt.span, out); },
         },
         stmt.node);
@@ -159,6 +163,7 @@ private:
 
   void conditional(const ast::If &s, ast::Span span, Block &out) {
     auto condition = integer(*s.condition, program.ranks);
+    if (condition && usesChunk(*condition)) return refuse(s.condition->span, "the number of a chunk in a condition");
     if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
     if (const auto always = sameOnAllRanks(*condition)) {
       for (const ast::Stmt &stmt : *always ? s.then : s.otherwise) statement(stmt, out);
@@ -172,6 +177,33 @@ private:
     if (!ok) return;
     if (!branch.body.empty()) out.push_back(std::move(branch));
     if (!other.body.empty()) out.push_back(std::move(other));
+  }
+
+  static bool standsBesidePipeline(const ast::Stmt &stmt) {
+    return std::holds_alternative<ast::Mailbox>(stmt.node) || std::holds_alternative<ast::ViewStmt>(stmt.node) ||
+           std::holds_alternative<ast::Tune>(stmt.node) || std::holds_alternative<ast::Pipeline>(stmt.node);
+  }
+
+  void pipeline(const ast::Pipeline &s, ast::Span span, Block &out) {
+    if (program.chunks) return refuse(span, "a second `pipeline`");
+    const auto v = slice(*s.vector);
+    if (!v) return refuse(s.vector->span, "chunks of `" + ast::print(*s.vector) + "`");
+    program.chunks = Chunks{v->length, s.chunkBytes / sizeOf(program.dtype), span.begin};
+    program.chunks->of.index = Index();
+    chunkVariable = s.variable.name.text;
+    for (const ast::Stmt &stmt : s.body) statement(stmt, out);
+  }
+
+  /// All vectors are as long as the one that the chunks are of, so that they have the same chunks.
+  void checkChunks() {
+    walk(program.body, [&](const Stmt &stmt) {
+      const auto *store = std::get_if<Store>(&stmt.op());
+      const ValueId v = resultOf(stmt);
+      const Length *length = store ? &store->to.length : v != kNone ? &program.values[v].length : nullptr;
+      if (!length || length->sameDomain(program.chunks->of)) return;
+      const auto at = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
+      refuse({at, at}, "a vector of another length than those that a `pipeline` goes over");
+    });
   }
 
   /// The outcome of a condition that N alone decides, such as whether N is a power of two.
@@ -331,13 +363,17 @@ private:
 
   // ---- Places and indices ----
 
+  bool usesChunk(const Index &i) const { return !chunkVariable.empty() && i.uses(chunkVariable); }
+
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr) {
     return contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
   }
 
   Index index(const ast::Expr &expr) {
-    if (auto i = integer(expr, program.ranks)) return *i;
+    auto i = integer(expr, program.ranks);
+    if (i && usesChunk(*i)) refuse(expr.span, "the number of a chunk in an index");
+    if (i) return *i;
     refuse(expr.span, "the index `" + ast::print(expr) + "`");
     return Index();
   }

@@ -23,6 +23,7 @@ public:
     for (const Buffer &b : program.buffers) buffer(b);
     for (const Scalar &s : program.scalars) os << "  in " << s.name << (s.rank ? ": rank\n" : "\n");
     for (const Mailbox &m : program.mailboxes) mailbox(m);
+    if (program.chunks) os << "  chunks of " << program.chunks->elements << " of " << str(program.chunks->of) << "\n";
     block(program.body, 1);
   }
 

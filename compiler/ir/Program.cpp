@@ -26,6 +26,10 @@ Wire wireOf(Sync sync) {
   return {};
 }
 
+std::uint64_t Program::chunkPackets() const {
+  return chunks ? chunks->elements * sizeOf(dtype) / wire().payloadBytes : 0;
+}
+
 Wire Program::wire() const { return mailboxes.empty() ? Wire{16, 16} : wireOf(mailboxes.front().sync); }
 
 bool Length::sameDomain(const Length &other) const {

@@ -57,6 +57,15 @@ struct Mailbox {
   SourceOffset where = 0;
 };
 
+/// A launch in chunks: the body runs once for each `elements` of the vector `of`, in order, on that part of every
+/// vector; the last part may be short. To the mailboxes a chunk is what a launch is without: it has an epoch of its own,
+/// and fills each slot once. Nothing but what the body says orders one chunk before the next.
+struct Chunks {
+  Length of; ///< for a Piece, a full one
+  std::uint64_t elements = 0;
+  SourceOffset where = 0;
+};
+
 /// What `ensures` promises of an output, enough for every contract without arithmetic beyond one reduction.
 struct Ensures {
   enum class Kind {
@@ -88,6 +97,7 @@ struct Program {
   std::vector<std::pair<Slice, Slice>> aliases; ///< (output, input) slices that may be the same memory; indices use `me`
   std::vector<Scalar> scalars;
   std::vector<Mailbox> mailboxes;
+  std::optional<Chunks> chunks;
   std::vector<Value> values;
   std::vector<Ensures> ensures;
   Block body;
@@ -98,6 +108,8 @@ struct Program {
 
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.
   Wire wire() const;
+  /// Of a full chunk; 0 without chunks.
+  std::uint64_t chunkPackets() const;
 
   ValueId addValue(std::string name, Length length);
 

@@ -2,6 +2,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace coll::passes {
 
 using namespace ir;
@@ -16,6 +18,7 @@ std::uint64_t capacity(const Program &program, const Length &length) {
   std::vector<std::string> largest;
   for (const Buffer &b : program.buffers)
     if (b.extents.size() > largest.size()) largest = b.extents;
+  if (program.chunks) return program.chunks->elements;
   std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
   // What the largest argument has beyond the slot's extents divides it: y: T[N][M] gives M a share of 1/N.
   for (const std::string &extent : largest)
@@ -38,7 +41,7 @@ bool refuseSize(const Program &program, Context &context, const std::string &wha
 bool checkSizes(const Program &program, Context &context) {
   for (const Mailbox &box : program.mailboxes) {
     const std::uint64_t elements = capacity(program, box.length);
-    if (elements == 0 || program.maxBytes < sizeOf(program.dtype))
+    if (elements == 0 || (!program.chunks && program.maxBytes < sizeOf(program.dtype)))
       return refuseSize(program, context,
                         "`" + box.name + "` would have no room for a single " + std::string(keyword(program.dtype)) +
                             ", with " + std::to_string(program.maxBytes) + " bytes at most and N = " +
@@ -51,9 +54,17 @@ bool checkSizes(const Program &program, Context &context) {
   return true;
 }
 
+/// A chunk is whole warps of packets, and more 16-byte units than there are ranks (see check/README.md).
+void roundChunks(Program &program) {
+  if (!program.chunks) return;
+  const std::uint64_t unit = std::lcm<std::uint64_t>(4096, 32 * program.wire().payloadBytes) / sizeOf(program.dtype);
+  program.chunks->elements = llvm::alignTo(std::max<std::uint64_t>(program.chunks->elements, 1), unit);
+}
+
 } // namespace
 
 bool assignMemory(Program &program, Context &context) {
+  roundChunks(program);
   if (!checkSizes(program, context)) return false;
   for (const Mailbox &box : program.mailboxes)
     if (wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {

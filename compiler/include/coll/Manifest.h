@@ -83,7 +83,10 @@ struct Manifest {
   unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes
   unsigned unsplitBytes = 8;      ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   std::uint64_t wholeUnit = 1;    ///< packets are all whole where the domain's elements are a multiple of this
-  std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`
+  std::uint64_t chunkPackets = 0; ///< packets that the loop goes over at a time, each an epoch; 0: all at once
+  static constexpr std::uint64_t kMostChunks = 1u << 20; ///< in one launch, as in the device header coll/chunks.h
+  std::uint64_t capacity = 0;     ///< the most elements the domain's vector may have, from `when bytes <= …`;
+                                  ///< 0: no bound
   unsigned maxThreads = 512;      ///< per CTA
   unsigned maxCtas = 256;
   unsigned minArch = 70;          ///< the lowest sm_XX the kernel builds for

@@ -6,6 +6,7 @@
 #include "coll/region.h"
 #include "coll/watch.h"
 #include "coll/launch.h"
+#include "coll/chunks.h"
 #include "coll/packet.h"
 #include "coll/reduce.h"
 #include "coll/float8.h"

@@ -40,7 +40,8 @@ __device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, const cha
   }
 }
 
-/// At the end of launch 2^32 - 1: all ranks, at rest before and after, clear whatever carries an epoch, and the next
+/// At the end of launch 2^32 - 1, or where the next may need more numbers than are left: all ranks, at rest before and
+/// after, clear whatever carries an epoch, and the next
 /// launch is number 1 again. Thread 0 of each CTA does it, when the CTA is done. Twice all CTAs of all ranks meet: each
 /// adds one to a counter of every rank and waits for its own to be full. Out of line and by value, so that the launch
 /// stays in registers.
@@ -72,6 +73,7 @@ struct Launch {
   const Team<N> &team;
   Watch watch;
   u32 epoch = 0;        ///< the number of this launch, equal on all ranks, never 0; meaningless before `begin`
+  u32 firstEpoch = 0;   ///< of a launch in chunks: the number of chunk 0
   bool started = false; ///< whether earlier kernels are known to be over
   bool begun = false;
   bool active = true;   ///< whether this thread has a packet; one without goes along and touches no memory
@@ -90,8 +92,9 @@ struct Launch {
   __device__ u32 me() const { return u32(team.me); }
 
   /// Reads the epoch, if this thread has not yet. Whatever uses the epoch calls this first, so that a kernel can have
-  /// its first payload on the way before: the two loads overlap. How the epoch is found: region.h.
-  __device__ void begin() {
+  /// its first payload on the way before: the two loads overlap. How the epoch is found: region.h. A launch in chunks
+  /// leaves the epoch of its last one.
+  __device__ void begin(u32 chunks = 1) {
     start();
     if (!begun) {
       const char *region = team.peer[0];
@@ -100,8 +103,16 @@ struct Launch {
       const u32 ctas = u32(last);
       epoch = u32(last >> 32);
       if (ctas <= blockIdx.x || mine == epoch) ++epoch;
+      else epoch -= chunks - 1;
+      firstEpoch = epoch;
     }
     begun = true; // said on both ways, so that the compiler drops the test from the second call on
+  }
+
+  /// Goes on to chunk `c` of `chunks`; by all threads, before anything else of the chunk.
+  __device__ void chunk(u32 c, u32 chunks) {
+    begin(chunks);
+    epoch = firstEpoch + c;
   }
 
   /// The CTA's threads meet after `begin` and before their first wait, while the data is on its way. From then on one
@@ -135,13 +146,14 @@ struct Launch {
 
   /// Leaves the epoch to the next launch, by thread 0. It must not move a word that a slow thread, of the same warp
   /// even, has yet to read, and must not wrap while another waits: unless the threads have settled they meet here.
-  __device__ void finish() {
-    constexpr u32 kLast = 0xffffffffu;
-    if (settled && epoch != kLast) return leave(epoch);
+  /// `most`: so many epochs the next launch may need.
+  __device__ void finish(u32 most = 1) {
+    const u32 last = 0xffffffffu - most;
+    if (settled && epoch <= last) return leave(epoch);
     ptx::ctaSync();
     if (threadIdx.x != 0) return;
     begin();
-    if (epoch != kLast) return leave(epoch);
+    if (epoch <= last) return leave(epoch);
     detail::wrap(team, watch);
     leave(0);
   }
