@@ -241,6 +241,9 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
                  std::to_string(enough[i]) + "`";
     if (r.fix.empty()) r.fix = "leave `depth` to the checker";
     r.fix += ", or leave `depth` out";
+  } else if (stale && program.chunks) {
+    r.explanation += "; no number of copies helps, as only the end of a launch releases a clear, not that of a chunk";
+    r.fix = "use another sync mode in a `pipeline`";
   } else {
     r.explanation += "; no number of copies helps, as data runs one way only";
     r.fix = "let rank " + std::to_string(a.rank) + " answer: declare `" + box +

@@ -85,7 +85,7 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
   emu::Machine machine(manifest, emu::Policy::adversarial(seed, atomicity));
   // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
   if (mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
-    machine.setEpoch(0xffffffffu - request.launches / 2);
+    machine.setEpoch(plan.lastEpoch() + 1 - request.launches / 2);
   std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
   std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
   for (int rank = 0; rank < manifest.ranks; ++rank) {

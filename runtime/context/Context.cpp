@@ -273,7 +273,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   const LaunchPlan &plan = state->plan;
   if (plan.domainElements(extents) == 0) return {};
   if (auto good = plan.check(rank, buffers, extents); !good) return good;
-  const std::uint64_t packets = plan.packets(extents);
+  const std::uint64_t packets = plan.packetsAtOnce(extents);
 
   std::array<std::uint64_t, kMaxScalars> words;
   for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);

@@ -80,6 +80,11 @@ std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const 
   return (elements + perGroup - 1) / perGroup * together;
 }
 
+std::uint64_t LaunchPlan::packetsAtOnce(std::span<const std::uint64_t> extents) const {
+  const std::uint64_t all = packets(extents);
+  return manifest.chunkPackets ? std::min(all, manifest.chunkPackets) : all;
+}
+
 /// Two arguments that share memory do so as an `inplace` of the contract says: `y = x`, whole, or `x = y[me]`.
 Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
                                       std::span<const std::uint64_t> extents) const {
@@ -114,6 +119,9 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
   if (manifest.capacity && elements > manifest.capacity)
     return bad(std::to_string(elements) + " elements are more than its capacity of " +
                std::to_string(manifest.capacity));
+  if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)
+    return bad(std::to_string(elements) + " elements are more than " + std::to_string(Manifest::kMostChunks) +
+               " chunks of it");
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Manifest::Argument &argument = manifest.arguments[i];
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);
@@ -133,7 +141,7 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
 bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
   if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
-      packets(extents) > std::uint64_t(shape.grid) * shape.block)
+      packetsAtOnce(extents) > std::uint64_t(shape.grid) * shape.block)
     return false;
   return std::all_of(pointers.begin(), pointers.end(), [&](void *pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % manifest.alignment == 0;

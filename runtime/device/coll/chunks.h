@@ -17,6 +17,8 @@ template <u32 kPackets>
 struct Chunks {
   u32 packets;
 
+  __device__ explicit Chunks(u32 p) : packets(p) {}
+
   __device__ u32 count() const { return packets <= kPackets ? 1 : (packets - 1) / kPackets + 1; }
   /// The first packet of chunk `c` within its vector, and how many it has.
   __device__ static u32 first(u32 c) { return c * kPackets; }
