@@ -41,6 +41,15 @@ bool isLowered(const sema::Member &member, DType type, const Sources &sources) {
          passes::forwardOwnSlot(*ir, context) && passes::checkEmittable(*ir, context);
 }
 
+const char *orderName(sema::Order order) {
+  switch (order) {
+  case sema::Order::Ascending: return "ascending";
+  case sema::Order::Fixed: return "fixed";
+  case sema::Order::Any: return "any";
+  }
+  return "";
+}
+
 Member describe(const sema::Member &member, const Sources &sources) {
   Member out;
   out.name = member.name;
@@ -51,6 +60,8 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.dtypes = member.dtypes;
   out.ops = member.ops;
   out.maxBytes = member.algorithm->maxBytes;
+  out.order = orderName(member.algorithm->order);
+  for (const ast::TuneAxis *axis : member.algorithm->tune) out.tune.emplace_back(axis->name.text, axis->values);
   for (DType type : member.dtypes)
     if (isLowered(member, type, sources)) out.loweredDtypes.push_back(type);
   out.lowered = !out.loweredDtypes.empty();

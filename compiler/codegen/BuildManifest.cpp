@@ -60,6 +60,29 @@ std::uint64_t negativeZeros(DType type) {
   return bits;
 }
 
+/// How far the longest chain of messages has got: what is sent leaves after all that was received before it.
+struct MessageChain {
+  std::vector<unsigned> boxes; ///< [mailbox]: where the latest message into it stands in its chain
+  unsigned received = 0;
+
+  void follow(const Block &block) {
+    for (const Stmt &stmt : block) {
+      if (const auto *send = std::get_if<Send>(&stmt.op())) at(send->box) = std::max(at(send->box), received + 1);
+      if (const auto *poll = std::get_if<Poll>(&stmt.op())) received = std::max(received, at(poll->box));
+      if (const auto *read = std::get_if<Read>(&stmt.op())) received = std::max(received, at(read->box));
+      if (std::holds_alternative<Barrier>(stmt.op()) && boxes.empty()) ++received;
+      const auto *loop = std::get_if<For>(&stmt.op());
+      const auto first = loop ? loop->first.evaluate(unknown) : 0, last = loop ? loop->last.evaluate(unknown) : 0;
+      for (std::int64_t times = first && last ? *last - *first + 1 : 1; times > 0; --times)
+        if (const Block *body = bodyOf(stmt)) follow(*body);
+    }
+  }
+
+private:
+  static std::optional<std::int64_t> unknown(llvm::StringRef) { return std::nullopt; }
+  unsigned &at(MailboxId box) { return boxes[std::size_t(box)]; }
+};
+
 } // namespace
 
 std::string ensuresText(const Program &program, const Ensures &e) {
@@ -98,6 +121,9 @@ Manifest buildManifest(const Program &program) {
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
   m.barriers = program.barriers;
+  MessageChain chain{std::vector<unsigned>(program.mailboxes.size())};
+  chain.follow(program.body);
+  m.hops = chain.received;
   const Wire wire = program.wire();
   m.packetBytes = wire.payloadBytes;
   m.packetsTogether = wire.together;

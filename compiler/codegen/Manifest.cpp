@@ -97,6 +97,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("entry", m.entry);
   json.attribute("parameterBytes", m.parameterBytes());
   json.attribute("regionBytes", m.regionBytes);
+  json.attribute("hops", m.hops);
   json.attribute("barriers", m.barriers);
   json.attribute("packetBytes", m.packetBytes);
   json.attribute("packetsTogether", m.packetsTogether);

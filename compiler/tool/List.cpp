@@ -1,4 +1,4 @@
-// `coll list` and `coll explain`: what members there are, and which would apply to a call.
+// `coll list`: what members there are.
 #include "tool/Output.h"
 #include "tool/Selection.h"
 #include "tool/Source.h"
@@ -69,43 +69,9 @@ static Exit list(const Arguments &arguments) {
   return Exit::Good;
 }
 
-/// What speaks against a member for this call; empty if it applies.
-static std::string reasonAgainst(const Program &program, const Member &member, int ranks, DType dtype,
-                                 std::optional<ReduceOp> op, std::optional<std::uint64_t> bytes) {
-  if (ranks < member.minRanks || ranks > member.maxRanks)
-    return "offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks) + " ranks";
-  if (!llvm::is_contained(member.dtypes, dtype)) return "not offered for " + std::string(keyword(dtype));
-  if (op && !member.ops.empty() && !llvm::is_contained(member.ops, *op))
-    return "not offered for " + std::string(keyword(*op));
-  if (bytes && member.maxBytes && *bytes > member.maxBytes) return "made for up to " + sizeText(member.maxBytes);
-  if (!canEmit(program, member)) return "this version cannot emit it";
-  return "";
-}
-
-static Exit explain(const Arguments &arguments) {
-  const auto program = loadProgram(arguments.what());
-  const auto members = pickMembers(*program, arguments);
-  const int ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
-  const DType dtype = parseDType(arguments.text("--dtype", "f32")).value_or(DType::F32);
-  if (arguments.has("--dtype") && !parseDType(arguments.text("--dtype"))) pickDType(*members.front(), arguments);
-  const auto op = parseReduceOp(arguments.text("--op", "sum"));
-  if (!op) pickOp(*members.front(), arguments);
-  std::optional<std::uint64_t> bytes;
-  if (arguments.has("--bytes")) bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
-
-  std::string text = arguments.what() + ", " + std::to_string(ranks) + " ranks, " + std::string(keyword(dtype)) +
-                     (bytes ? ", " + sizeText(*bytes) : "") + ":\n";
-  for (const Member *member : members) {
-    const std::string against = reasonAgainst(*program, *member, ranks, dtype, op, bytes);
-    text += llvm::formatv("  {0,-28} {1}\n", member->name, against.empty() ? "applies" : "no: " + against).str();
-  }
-  print(text + "Which of those that apply is fastest is not modelled yet.\n");
-  return Exit::Good;
-}
-
 namespace coll::tool {
 
-extern const Verb listVerb, explainVerb;
+extern const Verb listVerb;
 
 const Verb listVerb{"list",
                     "[WHAT]",
@@ -114,16 +80,5 @@ const Verb listVerb{"list",
                     "coll list              every member, for which ranks, sizes, types and operators\n"
                     "coll list mine.coll    those of a file\n",
                     list};
-
-const Verb explainVerb{"explain",
-                       "WHAT",
-                       "which members would apply to a call, and why others would not",
-                       {option::algo,
-                        option::ranks,
-                        option::dtype,
-                        option::op,
-                        {"--bytes", "B", "size of the call, as 16 or 64Ki; any if not given"}},
-                       "coll explain allreduce -n 8 --bytes 1Mi\n",
-                       explain};
 
 } // namespace coll::tool

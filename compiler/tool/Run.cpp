@@ -3,8 +3,11 @@
 #include "tool/OrFail.h"
 #include "tool/Output.h"
 #include "tool/Selection.h"
+#include "tool/SelectionOptions.h"
 #include "tool/Sizes.h"
 #include "tool/Source.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <cstdio>
 
@@ -71,11 +74,37 @@ static bool runMember(const Program &program, const Member &member, RunRequest r
   return report.passed;
 }
 
+/// The members that `--algo` names. Without it, all of them where sizes are random; for one size that which selection
+/// would take.
+static std::vector<const Member *> membersToRun(const Program &program, const Arguments &arguments) {
+  const std::vector<const Member *> members = pickMembersToRun(program, arguments);
+  const Member &first = *members.front();
+  const bool oneCollective = llvm::all_of(
+      members, [&](const Member *member) { return member->collective == first.collective; });
+  if (arguments.has("--algo") || members.size() == 1 || !oneCollective) return members;
+  CompileOptions unchecked;
+  unchecked.unchecked = true; // the checker is asked about the one that is chosen
+  Diagnostics ignored;
+  const Instance instance = pickInstance(first, arguments);
+  const auto kernel = program.compile(instance, unchecked, ignored);
+  if (!kernel) return members;
+  const Sizes sizes = pickSizes(kernel->manifest, arguments);
+  if (!openExtents(kernel->manifest, sizes).empty()) return members;
+  SelectionOptions options = selectionOptions(arguments);
+  options.nccl = false; // what is verified is Coll's own
+  const Selector selector = orFail(Selector::create(program, first.collective, options));
+  const Choice choice = selector.choose({bytesPerElement(kernel->manifest, sizes.extents), instance.dtype,
+                                         instance.ranks, arguments.has("--inplace")});
+  for (const Member *member : members)
+    if (member->algorithm == choice.name) return {member};
+  return members; // to say of each why it does not take the size
+}
+
 static Exit runAll(const Arguments &arguments) {
   const RunRequest request = requestFrom(arguments);
   const auto program = loadProgram(arguments.what());
   bool passed = true;
-  for (const Member *member : pickMembersToRun(*program, arguments))
+  for (const Member *member : membersToRun(*program, arguments))
     passed &= runMember(*program, *member, request, arguments);
   return passed ? Exit::Good : Exit::Refuted;
 }
@@ -92,6 +121,7 @@ const Verb runVerb{"run",
                     option::count,
                     option::bytes,
                     option::set,
+                    option::table,
                     {"--on", "cpu|gpu|auto", "where; on GPUs if there are any, else on the CPU, if not given"},
                     {"--gpus", "K", "use this many GPUs; with more ranks than GPUs, several ranks share one"},
                     {"--launches", "L", "launches, back to back; 20 if not given"},
@@ -102,7 +132,7 @@ const Verb runVerb{"run",
                     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
                     {"--unchecked", "", "run it although the checker refutes it"}},
                    "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
-                   "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks\n"
+                   "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks; what selection takes\n"
                    "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n",
                    runAll};
 } // namespace coll::tool

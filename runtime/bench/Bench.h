@@ -1,6 +1,7 @@
 // Times members of a collective, interleaved with NCCL, on a GPU for each rank. What `coll bench` calls.
 #pragma once
 
+#include "bench/HandWritten.h"
 #include "bench/Report.h"
 #include "coll/coll.h"
 
@@ -12,6 +13,9 @@ struct Request {
   std::map<std::string, std::string> scalars;           ///< by name, as written; a missing one is 0
   bool graph = true;                                    ///< else launched one by one
   bool inplace = false;
+  std::vector<HandWritten> handWritten = {}; ///< rivals that are CUDA of somebody's own
+  /// What selection would take for a size on a machine: the name of a rival.
+  std::function<std::string(std::uint64_t bytes, const std::string &machine)> select = {};
   bool nccl = false;        ///< measure NCCL, too: with ordinary buffers, and with symmetric windows
   unsigned operations = 50; ///< back to back, timed together; fewer where one takes long
   unsigned replays = 40, warmUp = 5;

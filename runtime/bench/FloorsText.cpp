@@ -8,9 +8,14 @@ namespace embedded {
 std::span<const EmbeddedFile> benchKernels();
 }
 
+std::vector<std::string> bench::floorsNames() {
+  return {"gate", "emptyNode", "pingPong", "copyUnits"};
+}
+
 Kernel bench::floorsText() {
   Kernel kernel;
-  kernel.cuda = embedded::benchKernels().front().text;
+  for (const EmbeddedFile &file : embedded::benchKernels())
+    if (file.name == "floors.cu") kernel.cuda = file.text;
   kernel.manifest.member = kernel.manifest.sourceFile = "floors";
   kernel.manifest.ranks = 1;
   return kernel;

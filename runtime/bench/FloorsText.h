@@ -6,5 +6,7 @@
 namespace coll::bench {
 
 Kernel floorsText();
+/// Its kernels.
+std::vector<std::string> floorsNames();
 
 } // namespace coll::bench

@@ -4,11 +4,12 @@
 
 namespace coll::bench {
 
-Result<std::unique_ptr<Kernels>> Kernels::load(const Gpus &gpus, const Jit &jit) {
+Result<std::unique_ptr<Kernels>> Kernels::load(const Gpus &gpus, const Jit &jit, const Kernel &text,
+                                                const std::vector<std::string> &names) {
   const Cuda &cuda = gpus.cuda;
   std::unique_ptr<Kernels> kernels(new Kernels(gpus));
   for (const Gpu &gpu : gpus.list) {
-    auto cubin = jit.compile(floorsText(), Arch{gpu.arch, ""});
+    auto cubin = jit.compile(text, Arch{gpu.arch, ""});
     if (!cubin) return cubin.error();
     Current current(cuda, gpu);
     CUmodule module = nullptr;
@@ -16,9 +17,9 @@ Result<std::unique_ptr<Kernels>> Kernels::load(const Gpus &gpus, const Jit &jit)
       return done.error();
     kernels->modules.push_back(module);
     kernels->functions.emplace_back();
-    for (const char *name : {"gate", "emptyNode", "pingPong", "copyUnits"}) {
+    for (const std::string &name : names) {
       CUfunction function = nullptr;
-      if (auto done = cuda.check(cuda.cuModuleGetFunction(&function, module, name), "cuModuleGetFunction"); !done)
+      if (auto done = cuda.check(cuda.cuModuleGetFunction(&function, module, name.c_str()), "cuModuleGetFunction"); !done)
         return done.error();
       // Loading at the first launch would wait for what is running, which may be a gate.
       if (cuda.cuFuncLoad)

@@ -7,12 +7,15 @@
 
 #include <array>
 #include <map>
+#include <vector>
 
 namespace coll::bench {
 
 class Kernels {
 public:
-  static Result<std::unique_ptr<Kernels>> load(const Gpus &gpus, const Jit &jit);
+  /// The kernels named of a text; those of floorsText where none is given.
+  static Result<std::unique_ptr<Kernels>> load(const Gpus &gpus, const Jit &jit, const Kernel &text = floorsText(),
+                                               const std::vector<std::string> &names = floorsNames());
   ~Kernels();
   Kernels(const Kernels &) = delete;
   Kernels &operator=(const Kernels &) = delete;

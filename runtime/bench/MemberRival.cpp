@@ -19,7 +19,7 @@ public:
   Result<void> enqueue(const Operation &operation) override {
     for (int rank = 0; rank < context.ranks(); ++rank)
       if (auto done = collective.launch(rank, operation.pointers[std::size_t(rank)], operation.extents, scalars,
-                                        watch.stream(rank));
+                                        watch.stream(rank), operation.shape);
           !done)
         return done;
     return {};

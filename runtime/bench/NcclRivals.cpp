@@ -1,6 +1,6 @@
 #include "bench/NcclRivals.h"
 
-#include "platform/Nccl.h"
+#include "context/NcclCall.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -21,37 +21,6 @@ constexpr std::uint64_t kAlignment = 4096; // NCCL_WIN_REQUIRED_ALIGNMENT
 constexpr int kWaits = 23007;
 
 constexpr const char *kLogVariables[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"};
-
-/// The number of ncclDataType_t.
-int typeNumber(DType type) {
-  switch (type) {
-  case DType::I8: return 0;
-  case DType::U8: return 1;
-  case DType::I32: return 2;
-  case DType::U32: return 3;
-  case DType::I64: return 4;
-  case DType::U64: return 5;
-  case DType::F16: return 6;
-  case DType::F32: return 7;
-  case DType::F64: return 8;
-  case DType::BF16: return 9;
-  case DType::F8E4M3: return 10;
-  case DType::F8E5M2: return 11;
-  }
-  return -1;
-}
-
-/// The number of ncclRedOp_t.
-int opNumber(ReduceOp op) {
-  switch (op) {
-  case ReduceOp::Sum: return 0;
-  case ReduceOp::Prod: return 1;
-  case ReduceOp::Max: return 2;
-  case ReduceOp::Min: return 3;
-  case ReduceOp::Avg: return 4;
-  }
-  return -1;
-}
 
 /// Communicators of all ranks, shared by the rivals.
 class Team {
@@ -119,28 +88,12 @@ Result<std::vector<void *>> Team::allocate(std::uint64_t bytes) {
   return buffers;
 }
 
-enum class Call { AllReduce, ReduceScatter, Reduce, AllGather, Broadcast, AllToAll };
-
-std::optional<Call> callOf(std::string collective) {
-  std::erase(collective, '_');
-  if (collective == "allreduce") return Call::AllReduce;
-  if (collective == "reducescatter") return Call::ReduceScatter;
-  if (collective == "reduce") return Call::Reduce;
-  if (collective == "allgather") return Call::AllGather;
-  if (collective == "broadcast") return Call::Broadcast;
-  if (collective == "alltoall") return Call::AllToAll;
-  return std::nullopt;
-}
-
 class NcclRival final : public Rival {
 public:
-  NcclRival(std::shared_ptr<Team> team, const Manifest &manifest, Call call, int root, const Stopwatch &watch,
+  NcclRival(std::shared_ptr<Team> team, const Manifest &manifest, NcclCall call, int root, const Stopwatch &watch,
             Context &context, NcclSettings &settings, bool symmetric)
       : team(std::move(team)), manifest(manifest), call(call), root(root), watch(watch), context(context),
-        settings(settings), symmetric(symmetric) {
-    for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
-      (manifest.arguments[i].direction == Direction::In ? in : out) = i;
-  }
+        settings(settings), symmetric(symmetric) {}
 
   std::string name() const override { return symmetric ? "nccl-symmetric" : "nccl"; }
   std::string version() const override { return team->nccl.versionText(); }
@@ -166,7 +119,8 @@ public:
     int result = 0;
     for (int rank = 0; rank < manifest.ranks && result == 0; ++rank) {
       Current current(team->gpus.cuda, team->gpus.list[std::size_t(rank)]);
-      result = enqueue(operation, std::size_t(rank));
+      result = call.enqueue(nccl, team->comms[std::size_t(rank)], operation.pointers[std::size_t(rank)],
+                            operation.extents, root, watch.stream(rank));
     }
     // A group that was begun must end, whatever went wrong.
     const int ended = nccl.groupEnd();
@@ -182,40 +136,15 @@ public:
   }
 
 private:
-  int enqueue(const Operation &operation, std::size_t rank) const;
-
   std::shared_ptr<Team> team;
   const Manifest manifest;
-  Call call;
+  NcclCall call;
   int root;
   const Stopwatch &watch;
   Context &context;
   NcclSettings &settings;
   bool symmetric;
-  std::size_t in = 0, out = 0; ///< the arguments
 };
-
-int NcclRival::enqueue(const Operation &operation, std::size_t rank) const {
-  const Nccl &nccl = team->nccl;
-  Extents extents;
-  for (std::size_t i = 0; i < manifest.extents.size(); ++i) extents[manifest.extents[i]] = operation.extents[i];
-  const std::uint64_t sent = manifest.elements(manifest.arguments[in], extents);
-  const std::uint64_t received = manifest.elements(manifest.arguments[out], extents);
-  const void *from = operation.pointers[rank][in];
-  void *to = operation.pointers[rank][out];
-  const int type = typeNumber(manifest.dtype), op = opNumber(manifest.op.value_or(ReduceOp::Sum));
-  NcclComm comm = team->comms[rank];
-  void *stream = watch.stream(int(rank));
-  switch (call) {
-  case Call::AllReduce: return nccl.allReduce(from, to, sent, type, op, comm, stream);
-  case Call::ReduceScatter: return nccl.reduceScatter(from, to, received, type, op, comm, stream);
-  case Call::Reduce: return nccl.reduce(from, to, sent, type, op, root, comm, stream);
-  case Call::AllGather: return nccl.allGather(from, to, sent, type, comm, stream);
-  case Call::Broadcast: return nccl.broadcast(from, to, sent, type, root, comm, stream);
-  case Call::AllToAll: return nccl.allToAll(from, to, sent / std::uint64_t(manifest.ranks), type, comm, stream);
-  }
-  return 0;
-}
 
 } // namespace
 
@@ -265,16 +194,11 @@ std::string NcclSettings::newLog() {
 Result<std::vector<std::unique_ptr<Rival>>> ncclRivals(const Manifest &manifest, const Gpus &gpus,
                                                        const Stopwatch &watch, Context &context, int root,
                                                        NcclSettings &settings) {
-  const auto count = [&](Direction direction) {
-    return std::count_if(manifest.arguments.begin(), manifest.arguments.end(),
-                         [&](const Manifest::Argument &argument) { return argument.direction == direction; });
-  };
-  const auto call = callOf(manifest.collective);
-  if (!call || manifest.arguments.size() != 2 || count(Direction::In) != 1 || count(Direction::Out) != 1)
-    return Error{Error::Code::BadInput, "NCCL has no `" + manifest.collective + "`"};
+  const auto call = NcclCall::of(manifest);
+  if (!call) return Error{Error::Code::BadInput, "NCCL has no `" + manifest.collective + "`"};
   auto nccl = Nccl::get();
   if (!nccl) return nccl.error();
-  if (*call == Call::AllToAll && !(*nccl)->allToAll)
+  if (!call->availableIn(**nccl))
     return Error{Error::Code::MachineLacks, "NCCL " + (*nccl)->versionText() + " has no all-to-all"};
   auto team = std::make_shared<Team>(gpus, **nccl);
   if (auto done = team->connect(); !done) return done.error();

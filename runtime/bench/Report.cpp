@@ -72,7 +72,7 @@ std::uint64_t bytesOf(const Row &row) {
 
 bool Report::good() const {
   return std::all_of(rows.begin(), rows.end(),
-                     [](const Row &row) { return row.believable && (isNccl(row) || !row.wrong); });
+                     [](const Row &row) { return row.believable && (isNccl(row) || row.foreign || !row.wrong); });
 }
 
 std::string heading(const Report &report) {
@@ -107,6 +107,38 @@ std::string tableRow(const Row &row, std::size_t rivalWidth) {
   return text;
 }
 
+std::optional<Selected> selectedAt(const Report &report, std::uint64_t bytes) {
+  const auto found = report.selected.find(bytes);
+  const Row *row = found == report.selected.end() ? nullptr : find(report, bytes, found->second);
+  if (!row) return std::nullopt;
+  Selected selected{row, nullptr};
+  for (const Row &other : report.rows)
+    if (other.bytes == bytes && &other != row && !other.foreign && !other.wrong &&
+        (!selected.other || other.time.median < selected.other->time.median))
+      selected.other = &other;
+  return selected;
+}
+
+std::string selectionText(const Report &report) {
+  if (report.selected.empty()) return "";
+  std::string text = "\nselection, and the best of what it did not take:\n" +
+                     format("%8s  %-20s %9s  %-20s %9s %9s\n", "bytes", "selected", "us", "other", "us", "costs");
+  for (const auto &[bytes, name] : report.selected) {
+    const auto selected = selectedAt(report, bytes);
+    text += format("%8s  %-20s", sizeText(bytes).c_str(), name.c_str());
+    if (!selected) {
+      text += " not measured in this run\n";
+      continue;
+    }
+    text += format(" %9.3f", selected->row->time.median);
+    if (selected->other)
+      text += format("  %-20s %9.3f %+9.3f", selected->other->rival.c_str(), selected->other->time.median,
+                     selected->other->time.median - selected->row->time.median);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string summary(const Report &report) {
   const auto rivals = inOrder(report, rivalOf);
   std::string text = format("%8s %8s", "bytes", "limit");
@@ -114,7 +146,8 @@ std::string summary(const Report &report) {
     text += format(" %*s", int(std::max<std::size_t>(rival.size(), 9)), rival.c_str());
   text += "  best/limit";
   const bool hasNccl = std::any_of(report.rows.begin(), report.rows.end(), isNccl);
-  const bool hasOwn = !std::all_of(report.rows.begin(), report.rows.end(), isNccl);
+  const bool hasOwn = !std::all_of(report.rows.begin(), report.rows.end(),
+                                  [](const Row &row) { return isNccl(row) || row.foreign; });
   text += hasNccl && hasOwn ? "  nccl/best\n" : "\n";
   double logSum = 0;
   unsigned compared = 0;
@@ -128,6 +161,7 @@ std::string summary(const Report &report) {
       if (!row) continue;
       limit = limit > 0 ? std::min(limit, row->limit) : row->limit;
       if (row->wrong) continue;
+      if (row->foreign) continue;
       double &of = isNccl(*row) ? nccl : own;
       of = of > 0 ? std::min(of, row->time.median) : row->time.median;
       best = best > 0 ? std::min(best, row->time.median) : row->time.median;
@@ -166,7 +200,15 @@ std::string toJson(const Report &report) {
   const auto text = [](const std::string &value) { return fixUTF8(value); };
   Object environment;
   for (const auto &[name, value] : report.environment) environment[text(name)] = text(value);
-  Array rows, notes;
+  Array rows, notes, selections;
+  for (const auto &[bytes, name] : report.selected) {
+    Object one{{"bytes", std::int64_t(bytes)}, {"selected", name}};
+    if (const auto selected = selectedAt(report, bytes)) {
+      one["median"] = selected->row->time.median;
+      if (selected->other) one["other"] = selected->other->rival, one["otherMedian"] = selected->other->time.median;
+    }
+    selections.push_back(std::move(one));
+  }
   for (const std::string &note : report.notes) notes.push_back(text(note));
   for (const Row &row : report.rows)
     rows.push_back(Object{{"rival", row.rival},
@@ -185,6 +227,9 @@ std::string toJson(const Report &report) {
                           {"wrong", std::int64_t(row.wrong)},
                           {"verified", row.verified},
                           {"believable", row.believable},
+                          {"foreign", row.foreign},
+                          {"ctas", row.ctas},
+                          {"threads", row.threads},
                           {"note", text(row.note)}});
   Object object{{"collective", report.collective},
                 {"ranks", report.ranks},
@@ -208,6 +253,7 @@ std::string toJson(const Report &report) {
                                   {"linkBy", report.floors.bandwidthBy}}},
                 {"unit", "microseconds an operation"},
                 {"notes", std::move(notes)},
+                {"selection", std::move(selections)},
                 {"rows", std::move(rows)}};
   return llvm::formatv("{0:2}\n", Value(std::move(object))).str();
 }

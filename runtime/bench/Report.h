@@ -5,6 +5,7 @@
 #include "bench/Plot.h"
 #include "bench/Statistics.h"
 
+#include <map>
 #include <optional>
 
 namespace coll::bench {
@@ -21,6 +22,8 @@ struct Row {
   std::uint64_t wrong = 0;   ///< elements, in the verification and at the end of the chain
   std::string firstWrong;
   bool verified = false, believable = true;
+  bool foreign = false;             ///< neither a member nor NCCL: no choice for selection
+  unsigned ctas = 0, threads = 0;   ///< of its launches where they were not by the shape rule
   std::string note; ///< what NCCL chose
 
   double ratio() const { return limit > 0 ? time.median / limit : 0; }
@@ -36,11 +39,18 @@ struct Report {
 
   Floors floors;
   std::vector<Row> rows; ///< size by size
+  std::map<std::uint64_t, std::string> selected; ///< by size: the rival that selection would take
   std::vector<std::string> notes;
 
   /// Whether all of Coll's own results were right and all figures are possible.
   bool good() const;
 };
+
+/// The row that was selected at a size, and the quickest right one of the others that could have been.
+struct Selected {
+  const Row *row, *other;
+};
+std::optional<Selected> selectedAt(const Report &report, std::uint64_t bytes);
 
 std::string heading(const Report &report);
 /// The floors in words, then the names of the columns.
@@ -48,6 +58,8 @@ std::string tableHead(const Report &report, std::size_t rivalWidth);
 std::string tableRow(const Row &row, std::size_t rivalWidth);
 /// Medians alone: a line a size, a column a rival.
 std::string summary(const Report &report);
+/// What was selected at each size and what the best of the others takes; empty if nothing was asked to select.
+std::string selectionText(const Report &report);
 std::string toCsv(const Report &report);
 std::string toJson(const Report &report);
 Plot plotOf(const Report &report);

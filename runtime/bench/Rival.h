@@ -12,6 +12,7 @@ namespace coll::bench {
 struct Operation {
   std::vector<std::vector<void *>> pointers; ///< [rank][argument]
   std::vector<std::uint64_t> extents;        ///< in the manifest's order
+  Shape shape = {};                          ///< for rivals whose shape is ours to choose
 };
 
 class Rival {
@@ -21,9 +22,13 @@ public:
   virtual std::string name() const = 0;
   virtual std::string version() const { return ""; }
   virtual Traffic traffic() const = 0;
+  /// Neither a member nor NCCL.
+  virtual bool foreign() const { return false; }
   /// Whether results are bit-equal to the host's reference.
   virtual bool exact() const = 0;
   virtual bool takes(std::uint64_t domainElements) const = 0;
+  /// Before a size is verified and timed; nothing is in flight.
+  virtual Result<void> prepare() { return {}; }
   virtual Result<void> enqueue(const Operation &operation) = 0;
   /// Each rank's memory for buffers, `bytes` of it.
   virtual Result<std::vector<void *>> memory(std::uint64_t bytes) = 0;

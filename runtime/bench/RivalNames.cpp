@@ -10,6 +10,8 @@ std::vector<std::string> rivalNames(const Request &request) {
   std::vector<std::string> names;
   for (const Kernel &kernel : request.kernels) names.push_back(memberName(kernel.manifest));
   if (request.nccl) names.insert(names.end(), {"nccl", "nccl-symmetric"});
+  for (const HandWritten &source : request.handWritten)
+    for (const HandKernel &kernel : source.kernels) names.push_back("hand-" + kernel.name);
   return names;
 }
 

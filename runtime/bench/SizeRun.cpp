@@ -1,5 +1,7 @@
 #include "bench/SizeRun.h"
 
+#include "bench/Race.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -34,18 +36,19 @@ std::vector<void *> SizeRun::pointers(const Contest &contest, int rank,
   return result;
 }
 
-SizeRun::Contest SizeRun::enter(std::size_t number) const {
+SizeRun::Contest SizeRun::enter(std::size_t number, const Shape &shape) const {
   Rival &rival = *stage.rivals[number];
-  Contest contest{&rival, &stage.memory[number], {}, nullptr, {}, {}, {}};
+  Contest contest{&rival, &stage.memory[number], {}, nullptr, shape, {}, {}, {}};
   for (unsigned which : {0u, 1u}) {
-    Operation operation;
+    Operation operation{{}, {}, shape};
     for (int rank = 0; rank < stage.manifest.ranks; ++rank)
       operation.pointers.push_back(pointers(contest, rank, chain.offsets(which, rank)));
     for (const std::string &name : stage.manifest.extents) operation.extents.push_back(extents.at(name));
     contest.operations.push_back(std::move(operation));
   }
   Row &row = contest.row;
-  row.rival = rival.name(), row.version = rival.version();
+  row.rival = rival.name(), row.version = rival.version(), row.foreign = rival.foreign();
+  row.ctas = shape.ctas, row.threads = shape.threads;
   row.bytes = bytes, row.elements = stage.domainElements(extents);
   row.operations = operations, row.replays = replays;
   row.limit = limitOf(stage.report.floors, stage.manifest.collective, rival.traffic(), stage.manifest.ranks, bytes);
@@ -69,7 +72,7 @@ Result<void> SizeRun::verify(Contest &contest, const Expected &expected) {
       return done;
   const auto work = [&]() -> Result<void> {
     for (const PlannedLaunch &planned : expected.operations()) {
-      Operation operation{{}, planned.extents};
+      Operation operation{{}, planned.extents, contest.shape};
       for (int rank = 0; rank < stage.manifest.ranks; ++rank)
         operation.pointers.push_back(pointers(contest, rank, planned.offsets[std::size_t(rank)]));
       if (auto done = contest.rival->enqueue(operation); !done) return done;
@@ -181,25 +184,89 @@ void SizeRun::finish(Contest &contest) {
   if (stage.request.onRow) stage.request.onRow(row);
 }
 
-Result<void> SizeRun::measure() {
+/// What results must be; and start values for the chain.
+Result<std::unique_ptr<Expected>> SizeRun::begin() {
   stage.progress(std::to_string(bytes) + " bytes: reference");
   auto expected = Expected::create(stage.manifest, stage.sizeRequest(extents), Stage::verifiedOperations(bytes));
   if (!expected) return expected.error();
   stage.report.reference = (*expected)->reference();
-  if (auto done = stage.fillStart(operations); !done) return done;
+  if (auto done = stage.fillStart(operations); !done) return done.error();
+  return expected;
+}
+
+Result<void> SizeRun::captureChain(Contest &contest) {
+  if (!stage.request.graph) return {};
+  auto captured = stage.watch->capture([&] { return enqueueChain(contest); });
+  if (!captured) return failed(contest, captured.error());
+  contest.graphs = std::move(*captured);
+  return {};
+}
+
+Result<void> SizeRun::measure() {
+  auto expected = begin();
+  if (!expected) return expected.error();
   for (std::size_t number = 0; number < stage.rivals.size(); ++number) {
     if (!stage.rivals[number]->takes(stage.domainElements(extents))) continue;
     Contest &contest = contests.emplace_back(enter(number));
     stage.progress(std::to_string(bytes) + " bytes: verifying " + contest.row.rival);
+    if (auto done = contest.rival->prepare(); !done) return failed(contest, done.error());
     if (auto done = verify(contest, **expected); !done) return failed(contest, done.error());
-    if (!stage.request.graph) continue;
-    auto captured = stage.watch->capture([&] { return enqueueChain(contest); });
-    if (!captured) return failed(contest, captured.error());
-    contest.graphs = std::move(*captured);
+    if (auto done = captureChain(contest); !done) return done;
   }
   if (auto done = timeAll(); !done) return done;
   for (Contest &contest : contests) finish(contest);
   return {};
+}
+
+/// A contest for each shape of each rival; the result is whose each is, rivals that do not take the size left out.
+Result<std::vector<std::size_t>> SizeRun::enterShapes(const std::vector<TuneSpace> &spaces) {
+  std::vector<std::size_t> groups;
+  std::size_t group = 0;
+  for (std::size_t number = 0; number < stage.rivals.size(); ++number) {
+    if (!stage.rivals[number]->takes(stage.domainElements(extents))) continue;
+    std::vector<Shape> shapes = {Shape{}};
+    if (number < spaces.size())
+      shapes = shapesToTry(spaces[number], stage.request.kernels[number].manifest.packets(extents));
+    if (auto done = stage.rivals[number]->prepare(); !done) return done.error();
+    for (const Shape &shape : shapes) {
+      Contest &contest = contests.emplace_back(enter(number, shape));
+      stage.progress(std::to_string(bytes) + " bytes: " + contest.row.rival + ", shape " +
+                     std::to_string(&shape - shapes.data() + 1) + " of " + std::to_string(shapes.size()));
+      if (auto done = captureChain(contest); !done) return done.error();
+      if (auto done = timeOnce(contest, /*counts=*/false); !done) return failed(contest, done.error());
+      groups.push_back(group);
+    }
+    ++group;
+  }
+  return groups;
+}
+
+Result<void> SizeRun::tune(const std::vector<TuneSpace> &spaces) {
+  auto expected = begin();
+  if (!expected) return expected.error();
+  auto groups = enterShapes(spaces);
+  if (!groups) return groups.error();
+  RaceRules rules;
+  rules.most = replays;
+  std::size_t timings = 0;
+  auto results = race(*groups, rules, [&](std::size_t candidate) -> Result<double> {
+    stage.progress(std::to_string(bytes) + " bytes: timing " + std::to_string(++timings) + " of at most " +
+                   std::to_string(contests.size() * replays));
+    Contest &contest = contests[candidate];
+    if (auto done = timeOnce(contest, /*counts=*/true); !done) return failed(contest, done.error());
+    return contest.fastest.back();
+  });
+  if (!results) return results.error();
+  for (const RaceResult &result : *results) {
+    Contest &contest = contests[result.winner];
+    // The chain of another shape may lie there now.
+    if (auto done = timeOnce(contest, /*counts=*/false); !done) return failed(contest, done.error());
+    if (auto done = checkChain(contest); !done) return failed(contest, done.error());
+    if (auto done = verify(contest, **expected); !done) return failed(contest, done.error());
+    contest.row.replays = unsigned(result.samples.size());
+    finish(contest);
+  }
+  return stage.context->check();
 }
 
 } // namespace coll::bench

@@ -4,6 +4,7 @@
 #include "bench/Chain.h"
 #include "bench/Expected.h"
 #include "bench/Stage.h"
+#include "bench/Tune.h"
 
 namespace coll::bench {
 
@@ -12,6 +13,8 @@ public:
   SizeRun(Stage &stage, std::uint64_t bytes, const Extents &extents);
   /// Adds rows to the report.
   Result<void> measure();
+  /// Adds a row for each rival with the quickest of the shapes that there are to try.
+  Result<void> tune(const std::vector<TuneSpace> &spaces);
 
 private:
   /// One rival.
@@ -20,10 +23,14 @@ private:
     const std::vector<void *> *memory; ///< [rank]
     std::vector<Operation> operations; ///< the two of the chain that alternate
     std::unique_ptr<Graphs> graphs;
+    Shape shape;
     std::vector<double> fastest, slowest; ///< of each replay
     Row row;
   };
-  Contest enter(std::size_t rival) const;
+  Contest enter(std::size_t rival, const Shape &shape = {}) const;
+  Result<std::unique_ptr<Expected>> begin();
+  Result<void> captureChain(Contest &contest);
+  Result<std::vector<std::size_t>> enterShapes(const std::vector<TuneSpace> &spaces);
   std::vector<void *> pointers(const Contest &contest, int rank, const std::vector<std::uint64_t> &offsets) const;
   Result<void> verify(Contest &contest, const Expected &expected);
   Result<void> enqueueChain(const Contest &contest) const;

@@ -1,6 +1,7 @@
 #include "bench/Stage.h"
 
 #include "bench/Chain.h"
+#include "bench/HandRival.h"
 #include "bench/MeasureFloors.h"
 #include "bench/MemberRival.h"
 #include "context/RunLayout.h"
@@ -59,6 +60,7 @@ Result<void> Stage::prepare() {
   if (auto done = loadMembers(); !done) return done;
   if (request.nccl)
     if (auto done = loadNccl(); !done) return done;
+  if (auto done = loadHandWritten(*jit); !done) return done;
   if (auto done = allocate(); !done) return done;
   describe(*jit);
   if (request.onStart) request.onStart(report);
@@ -104,6 +106,24 @@ Result<void> Stage::loadNccl() {
                          root == request.scalars.end() ? 0 : std::atoi(root->second.c_str()), settings);
   if (!more) return more.error();
   for (auto &rival : *more) rivals.push_back(std::move(rival));
+  return {};
+}
+
+/// Bytes of the largest size, but no more than what the hand-written forms are made for.
+std::uint64_t Stage::mostBytes() const {
+  constexpr std::uint64_t kHandWritten = 4ull << 20;
+  std::uint64_t most = 16;
+  for (const auto &[bytes, extents] : request.sizes) most = std::max(most, bytes);
+  return std::min(most, kHandWritten);
+}
+
+Result<void> Stage::loadHandWritten(const Jit &jit) {
+  for (const HandWritten &source : request.handWritten) {
+    progress("hand-written kernels");
+    auto more = handRivals(source, manifest, *gpus, jit, *watch, *context, mostBytes());
+    if (!more) return more.error();
+    for (auto &rival : *more) rivals.push_back(std::move(rival));
+  }
   return {};
 }
 

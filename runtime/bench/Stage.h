@@ -49,6 +49,8 @@ public:
 private:
   Result<void> loadMembers();
   Result<void> loadNccl();
+  Result<void> loadHandWritten(const Jit &jit);
+  std::uint64_t mostBytes() const;
   Result<void> allocate();
   void describe(const Jit &jit);
 

@@ -3,6 +3,7 @@
 
 #include "coll/coll.h"
 #include "context/LaunchPlan.h"
+#include "context/NcclCall.h"
 
 namespace coll {
 
@@ -56,6 +57,12 @@ public:
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) = 0;
   /// In stream order; `stream` null is the rank's own.
   virtual Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) = 0;
+
+  /// Whether launchNccl works here.
+  virtual bool hasNccl() const { return false; }
+  /// A collective of NCCL's on every rank. `buffers[rank]`; `streams[rank]`, the ranks' own where there are none.
+  virtual Result<void> launchNccl(const NcclCall &, std::span<const std::vector<void *>> buffers,
+                                  std::span<const std::uint64_t> extents, int root, std::span<void *const> streams);
 
   /// Whether everything that was launched has ended. Does the work itself where nothing else does.
   virtual Result<bool> finished() = 0;

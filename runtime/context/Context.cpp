@@ -260,7 +260,7 @@ const Manifest &Collective::manifest() const {
 }
 
 Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
-                                std::span<const Scalar> scalars, void *stream) const {
+                                std::span<const Scalar> scalars, void *stream, const Shape &shape) const {
   const Manifest &manifest = state->manifest;
   if (state->context.aborted.load(std::memory_order_relaxed)) return kAborted;
   if (rank < 0 || rank >= manifest.ranks || buffers.size() != manifest.arguments.size() ||
@@ -278,7 +278,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   std::array<std::uint64_t, kMaxScalars> words;
   for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
   ResolvedLaunch launch;
-  launch.shape = chooseShape(packets, state->loaded->limits());
+  launch.shape = chooseShape(packets, state->loaded->limits(), shape);
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);
   launch.pointers = buffers;
   launch.extents = extents;

@@ -162,6 +162,9 @@ public:
   Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) override;
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
+  bool hasNccl() const override { return fabric->communicator(0) != nullptr; }
+  Result<void> launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
+                          std::span<const std::uint64_t> extents, int root, std::span<void *const> given) override;
   Result<bool> finished() override;
   void drain() override;
   Result<void> copy(int rank, void *to, const void *from, std::uint64_t bytes) override;
@@ -327,6 +330,23 @@ Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, co
   Current current(cuda, gpu);
   const CUfunction function = kernel.functions[fabric->gpuOf(rank)];
   return cuda.check(cuda.cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+}
+
+Result<void> GpuBackend::launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
+                                    std::span<const std::uint64_t> extents, int root, std::span<void *const> given) {
+  auto nccl = Nccl::get();
+  if (!nccl) return nccl.error();
+  // Outside a group the first rank's call could wait for the second's, which this thread has yet to make.
+  if (auto done = (*nccl)->check((*nccl)->groupStart(), "ncclGroupStart"); !done) return done;
+  int result = 0;
+  for (int rank = 0; rank < ranks() && result == 0; ++rank) {
+    Current current(cuda, gpuOf(rank));
+    CUstream stream = streams[rank];
+    if (std::size_t(rank) < given.size() && given[rank]) stream = lastStream[rank] = static_cast<CUstream>(given[rank]);
+    result = call.enqueue(**nccl, fabric->communicator(rank), buffers[rank], extents, root, stream);
+  }
+  const int ended = (*nccl)->groupEnd();
+  return (*nccl)->check(result ? result : ended, "a collective of NCCL's");
 }
 
 Result<bool> GpuBackend::finished() {

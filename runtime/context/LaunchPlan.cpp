@@ -24,16 +24,18 @@ LaunchShape measuredShape(std::uint64_t packets) {
 
 } // namespace
 
-LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits) {
+LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted) {
   LaunchShape shape = measuredShape(packets);
+  if (wanted.threads) shape = {std::max(1u, wanted.ctas), std::clamp(wanted.threads / 32 * 32, 32u, 512u)};
   if (shape.block > limits.maxThreads) {
     shape.block = limits.maxThreads;
-    shape.grid = ceilDiv(std::min<std::uint64_t>(packets, 1u << 30), shape.block);
+    if (!wanted.threads) shape.grid = ceilDiv(std::min<std::uint64_t>(packets, 1u << 30), shape.block);
   }
   // A block so large that not one fits twice for every rank is halved until it does; load() has checked that one warp
   // fits.
   while (limits.resident[shape.block / 32] == 0 && shape.block > 32)
     shape.block = std::max(32u, shape.block / 2 / 32 * 32);
+  if (wanted.maxCtas) shape.grid = std::min(shape.grid, wanted.maxCtas);
   shape.grid =
       std::max(1u, std::min({shape.grid, limits.maxCtas, region::kMaxCtas, limits.resident[shape.block / 32]}));
   return shape;

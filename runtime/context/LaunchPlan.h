@@ -2,8 +2,7 @@
 // and threads, and whether the kernel may take its quick path. Allocates nothing once it is made.
 #pragma once
 
-#include "coll/Manifest.h"
-#include "coll/Result.h"
+#include "coll/coll.h"
 
 #include <array>
 #include <span>
@@ -23,8 +22,9 @@ struct ShapeLimits {
   std::array<unsigned, 17> resident = {};
 };
 
-/// The shape for a number of packets. The same on all ranks, as every argument is.
-LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits);
+/// The shape for a number of packets, as near to `wanted` as the limits allow. The same on all ranks, as every argument
+/// is.
+LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted = {});
 
 /// A manifest, prepared for launches.
 class LaunchPlan {

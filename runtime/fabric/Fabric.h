@@ -3,6 +3,7 @@
 
 #include "coll/coll.h"
 #include "platform/Cuda.h"
+#include "platform/Nccl.h"
 
 namespace coll {
 
@@ -26,6 +27,9 @@ public:
   virtual int gpuOf(int rank) const = 0;
   /// "nccl 2.28.9"
   virtual std::string describe() const = 0;
+
+  /// NCCL's communicator of a rank; null where the fabric is not NCCL's.
+  virtual NcclComm communicator(int) const { return nullptr; }
 
   /// Collective over all ranks. Returns when every rank's part is zeroed and reachable.
   virtual Result<std::unique_ptr<SymmetricRegion>> allocate(std::uint64_t bytes) = 0;

@@ -118,6 +118,7 @@ public:
   int ranks() const override { return int(comms.size()); }
   int gpuOf(int rank) const override { return rank; }
   std::string describe() const override { return "nccl " + nccl.versionText(); }
+  NcclComm communicator(int rank) const override { return comms[std::size_t(rank)]; }
 
   Result<void> connect() {
     std::vector<int> devices;

@@ -16,6 +16,9 @@ struct Member {
   std::vector<DType> dtypes;      ///< types it is offered for
   std::vector<ReduceOp> ops;      ///< empty where the collective has no operator
   std::uint64_t maxBytes = 0;     ///< the bound of `when bytes <= …`; 0 if there is none
+  std::string order;              ///< of operations: `ascending`, `fixed`, `any`
+  /// What `tune` declares: (`ctas`, its values), …; empty where it declares nothing.
+  std::vector<std::pair<std::string, std::vector<std::uint64_t>>> tune;
   std::vector<DType> loweredDtypes; ///< those of `dtypes` that this compiler can emit
   bool lowered = true;              ///< whether there are any
 };

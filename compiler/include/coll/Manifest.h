@@ -77,6 +77,7 @@ struct Manifest {
   Domain domain;
 
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
+  unsigned hops = 0;              ///< messages that must follow each other, of the longest chain between ranks
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
   unsigned packetBytes = 0;       ///< payload that one thread handles at a time
   unsigned packetsTogether = 1;   ///< packets come in whole groups of so many; CTAs have whole groups of threads

@@ -12,6 +12,7 @@
 
 #include "coll/Compiler.h"
 #include "coll/Result.h"
+#include "coll/Selection.h"
 
 #include <functional>
 #include <initializer_list>
@@ -48,6 +49,12 @@ struct Scalar {
   double real;
 };
 
+/// How many CTAs and threads a launch has, where that is not left to the rule of sizes. Equal on all ranks.
+struct Shape {
+  unsigned ctas = 0, threads = 0; ///< 0: by the rule. Bounded by what fits on the GPU
+  unsigned maxCtas = 0;           ///< 0: no bound of the caller's
+};
+
 class Context;
 
 /// One instance (member, ranks, type, operator) loaded into a context. A handle: copies mean the same. Must not be used
@@ -71,7 +78,7 @@ public:
   /// stream serialisation. Kernels that ask for it and then do not wait must not follow: NCCL's symmetric kernels
   /// before 2.30.7 are of that kind. Put an event or an ordinary kernel between.
   Result<void> launch(int rank, std::span<void *const> buffers, std::span<const std::uint64_t> extents,
-                      std::span<const Scalar> scalars = {}, void *stream = nullptr) const;
+                      std::span<const Scalar> scalars = {}, void *stream = nullptr, const Shape &shape = {}) const;
   Result<void> launch(int rank, std::initializer_list<void *> buffers, std::initializer_list<std::uint64_t> extents,
                       std::initializer_list<Scalar> scalars = {}, void *stream = nullptr) const {
     return launch(rank, std::span(buffers.begin(), buffers.size()), std::span(extents.begin(), extents.size()),
@@ -83,6 +90,36 @@ private:
   struct State;
   explicit Collective(State *state) : state(state) {}
   State *state;
+};
+
+/// A collective whose member is chosen at each launch, by size. A handle, as Collective is.
+class SelectedCollective {
+public:
+  const Selector &selector() const;
+  /// The contract's arguments and extents, as its members have them.
+  const Manifest &contract() const;
+  /// What a launch of these extents would use.
+  const Choice &choose(std::span<const std::uint64_t> extents) const;
+
+  /// Launches on all ranks of the context. `buffers[rank]` and the rest are as for Collective::launch; `streams[rank]`,
+  /// the context's own where there are none.
+  Result<void> launch(std::span<const std::vector<void *>> buffers, std::span<const std::uint64_t> extents,
+                      std::span<const Scalar> scalars = {}, std::span<void *const> streams = {}) const;
+
+private:
+  friend class Context;
+  struct State;
+  explicit SelectedCollective(std::shared_ptr<const State> state) : state(std::move(state)) {}
+  std::shared_ptr<const State> state;
+};
+
+/// What Context::collective is to make.
+struct CollectiveRequest {
+  std::string collective; ///< `allreduce`
+  DType dtype = DType::F32;
+  ReduceOp op = ReduceOp::Sum; ///< ignored where the collective has none
+  bool inplace = false;        ///< whether most calls are in place: part of what selection goes by
+  SelectionOptions selection = {};
 };
 
 /// The ranks of one process, and what is loaded for them. Moves, does not copy. Functions are to be called by one
@@ -106,6 +143,11 @@ public:
   Result<Collective> load(const Program &program, const Instance &instance, const CompileOptions &options = {});
   /// The same from a kernel that the caller has compiled.
   Result<Collective> load(const Kernel &kernel);
+
+  /// A collective of `program`, chosen at each launch among its members and NCCL. Loads every member that can ever be
+  /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric; its symmetric kernels are not, as
+  /// the buffers of a call need not lie in its windows.
+  Result<SelectedCollective> collective(const Program &program, const CollectiveRequest &request);
 
   /// Memory of one rank, aligned to 256 bytes, owned by the context, uninitialised. For an emulated rank it is memory
   /// of the host.
