@@ -173,7 +173,7 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
   if (!lower(*program, context, options.dumpAfter, kernel) || !passes::checkEmittable(*program, context))
     return std::nullopt;
 
-  codegen::Emitted emitted = codegen::emitCuda(*program);
+  codegen::Emitted emitted = codegen::emitCuda(*program, options.trace);
   kernel.cuda = std::move(emitted.cuda);
   kernel.manifest = codegen::buildManifest(*program);
   kernel.manifest.sourceMap = std::move(emitted.sourceMap);

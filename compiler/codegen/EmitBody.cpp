@@ -32,6 +32,7 @@ public:
     if (auto split = splitExtents())
       written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
     for (const Stmt &stmt : program.body) outer(stmt);
+    if (names.trace) out.line("coll::stamp(coll::kReceived);");
     out.line("launch.finish();");
     out.close("}");
     out.blank();
@@ -172,6 +173,7 @@ private:
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
   void readEpoch() {
     if (needsEpoch) out.line("launch.begin();");
+    if (needsEpoch && names.trace) out.line("coll::stampFirst(coll::kSends);");
     needsEpoch = false;
   }
 

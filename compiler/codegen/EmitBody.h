@@ -13,6 +13,7 @@ namespace coll::codegen {
 struct BodyNames {
   Names names;
   std::map<std::string, std::string> buffers, extents, boxes; ///< the author's name to that in the text
+  bool trace = false;                                          ///< stamps are written
   std::string function;                                        ///< the template that holds the body
 };
 

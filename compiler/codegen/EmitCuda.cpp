@@ -14,11 +14,12 @@ namespace {
 
 class KernelEmitter {
 public:
-  explicit KernelEmitter(const Program &p) : program(p) {}
+  KernelEmitter(const Program &p, bool trace) : program(p) { names.trace = trace; }
 
   Emitted run() {
     header();
     out.directive("#include \"coll/device.h\"");
+    if (names.trace) out.directive("#include \"coll/trace.h\"");
     out.blank();
     out.line("namespace {");
     out.blank();
@@ -129,9 +130,12 @@ private:
   void entry() {
     out.line("extern \"C\" __global__ void __launch_bounds__(512)");
     out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
+    if (names.trace) out.line("coll::stamp(coll::kEntered);");
     out.line("coll::Launch<N> launch(a.team);");
+    if (names.trace) out.line("coll::stamp(coll::kMayRun);");
     out.line("if (a.onePacket) " + llvm::Twine(names.function) + "<coll::OnePacket>(launch, a);");
     out.line("else " + llvm::Twine(names.function) + "<coll::AnyPackets>(launch, a);");
+    if (names.trace) out.line("coll::stamp(coll::kFinished);");
     out.close("}");
   }
 };
@@ -144,6 +148,6 @@ unsigned lineOf(const Program &program, SourceOffset where) {
   return program.sources->position(std::uint32_t(where)).line;
 }
 
-Emitted emitCuda(const Program &program) { return KernelEmitter(program).run(); }
+Emitted emitCuda(const Program &program, bool trace) { return KernelEmitter(program, trace).run(); }
 
 } // namespace coll::codegen

@@ -11,8 +11,9 @@ struct Emitted {
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the source)
 };
 
-/// The whole text of a kernel with its entry point. The program has been through all passes.
-Emitted emitCuda(const ir::Program &program);
+/// The whole text of a kernel with its entry point, with clock stamps if `trace`. The program has been through all
+/// passes.
+Emitted emitCuda(const ir::Program &program, bool trace = false);
 
 /// What the host must know to launch it; all but the source map, which emitCuda gives.
 Manifest buildManifest(const ir::Program &program);

@@ -21,6 +21,7 @@ extern const Verb benchVerb;
 static void writeFiles(const bench::Report &report, const Arguments &arguments) {
   if (arguments.has("--json")) writeResult(arguments.text("--json"), bench::toJson(report));
   if (arguments.has("--csv")) writeResult(arguments.text("--csv"), bench::toCsv(report));
+  if (arguments.has("--trace")) writeResult(arguments.text("--trace"), bench::toChromeTrace(report.traced));
   if (arguments.has("--plot")) writeResult(arguments.text("--plot"), bench::toSvg(bench::plotOf(report)));
 }
 
@@ -66,7 +67,7 @@ static Exit benchAll(const Arguments &arguments) {
                   "times are taken on GPUs alone; those of emulated ranks would mean nothing"};
   if (!report.rows.empty()) {
     writeFiles(report, arguments);
-    print("\n" + bench::summary(report) + bench::selectionText(report));
+    print("\n" + bench::summary(report) + bench::selectionText(report) + bench::traceText(report.traced));
     for (const std::string &note : report.notes) print("note: " + note + "\n");
   }
   orFail(done);
@@ -98,6 +99,7 @@ const Verb benchVerb{
      {"--timeout", "SECONDS", "how long anything is waited for; 15 if not given"},
      {"--json", "F", "write everything as JSON to F"},
      {"--csv", "F", "the table as CSV"},
+     {"--trace", "F", "what happens within each kernel, as a Chrome trace: from a build with clock stamps"},
      {"--plot", "F.svg", "latency over size as a picture"},
      option::table,
      {"--unchecked", "", "members, too, that the checker refutes"}},

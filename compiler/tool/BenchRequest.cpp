@@ -92,6 +92,19 @@ static std::vector<Kernel> pickKernels(const Program &program, const Arguments &
   return kernels;
 }
 
+/// The same with stamps.
+static std::vector<Kernel> tracedKernels(const Program &program, const std::vector<Kernel> &kernels,
+                                         const Arguments &arguments) {
+  CompileOptions options;
+  options.unchecked = arguments.has("--unchecked");
+  options.trace = true;
+  std::vector<Kernel> traced;
+  for (const Kernel &kernel : kernels)
+    traced.push_back(
+        compileInstance(program, pickInstance(*program.find(kernel.manifest.member), arguments), options));
+  return traced;
+}
+
 bench::Request coll::tool::benchRequest(const Program &program, const Arguments &arguments) {
   bench::Request request;
   if (arguments.has("--graph") && arguments.has("--eager"))
@@ -106,6 +119,7 @@ bench::Request coll::tool::benchRequest(const Program &program, const Arguments 
   request.timeoutSeconds = arguments.seconds("--timeout", request.timeoutSeconds);
   const std::vector<std::uint64_t> sizes = pickBytes(arguments);
   request.kernels = pickKernels(program, arguments);
+  if (arguments.has("--trace")) request.traced = tracedKernels(program, request.kernels, arguments);
   const Manifest &manifest = request.kernels.front().manifest;
   const Sizes given = pickSizes(manifest, arguments);
   request.scalars = given.scalars;

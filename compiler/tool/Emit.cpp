@@ -45,6 +45,7 @@ static Exit emit(const Arguments &arguments) {
 
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
+  options.trace = arguments.has("--trace");
   options.dumpAfter = passesToDump(arguments);
   const auto program = loadProgram(arguments.what());
   if (stage == "ast") {
@@ -80,6 +81,7 @@ const Verb emitVerb{
      {"-o", "F", "write to this file, all or nothing"},
      {"--dump-after", "P,P,...",
       "print the IR after these passes, or after `all`; on standard error if --stage is given"},
+     {"--trace", "", "with clock stamps, as `coll bench --trace` runs it"},
      {"--unchecked", "", "emit it although the checker refutes it"}},
     "coll emit allreduce --algo oneshot.ll -n 8                                    the CUDA text\n"
     "coll emit mine.coll -n 2 --dtype bf16 --stage cubin --arch sm_90 -o mine.cubin\n",

@@ -12,6 +12,21 @@ void noteGates(const Stage &stage) {
         "the ranks' replays did not begin together: the driver does not queue behind a waiting kernel");
 }
 
+/// After everything that is timed: kernels with stamps are slower.
+Result<void> traceAll(Stage &stage) {
+  std::vector<Collective> traced;
+  for (const Kernel &kernel : stage.request.traced) {
+    stage.progress("loading " + kernel.manifest.member + ", traced");
+    auto loaded = stage.context->load(kernel);
+    if (!loaded) return loaded.error();
+    traced.push_back(*loaded);
+  }
+  if (traced.empty()) return {};
+  for (const auto &[bytes, extents] : stage.request.sizes)
+    if (auto done = SizeRun(stage, bytes, extents).trace(traced); !done) return done;
+  return {};
+}
+
 } // namespace
 
 Result<void> run(const Request &request, Report &report) {
@@ -22,7 +37,7 @@ Result<void> run(const Request &request, Report &report) {
     if (request.select) report.selected[bytes] = request.select(bytes, report.machine);
   }
   noteGates(stage);
-  return {};
+  return traceAll(stage);
 }
 
 Result<void> tune(const Request &request, const std::vector<TuneSpace> &spaces, Report &report) {

@@ -13,6 +13,7 @@ struct Request {
   std::map<std::string, std::string> scalars;           ///< by name, as written; a missing one is 0
   bool graph = true;                                    ///< else launched one by one
   bool inplace = false;
+  std::vector<Kernel> traced = {}; ///< the members with stamps: each is traced at each size after the timings
   std::vector<HandWritten> handWritten = {}; ///< rivals that are CUDA of somebody's own
   /// What selection would take for a size on a machine: the name of a rival.
   std::function<std::string(std::uint64_t bytes, const std::string &machine)> select = {};

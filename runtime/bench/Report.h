@@ -4,6 +4,7 @@
 #include "bench/Limit.h"
 #include "bench/Plot.h"
 #include "bench/Statistics.h"
+#include "bench/Trace.h"
 
 #include <map>
 #include <optional>
@@ -40,6 +41,7 @@ struct Report {
   Floors floors;
   std::vector<Row> rows; ///< size by size
   std::map<std::uint64_t, std::string> selected; ///< by size: the rival that selection would take
+  std::vector<TracedLaunch> traced;
   std::vector<std::string> notes;
 
   /// Whether all of Coll's own results were right and all figures are possible.

@@ -1,6 +1,8 @@
 #include "bench/SizeRun.h"
 
+#include "bench/MemberRival.h"
 #include "bench/Race.h"
+#include "context/Backend.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +17,9 @@ constexpr std::uint64_t kLarge = 64ull << 20;
 constexpr unsigned kFewestOperations = 10, kFewestReplays = 20;
 /// The end of a chain is compared so far.
 constexpr std::uint64_t kComparedAtEnd = 1ull << 20;
+constexpr unsigned kTracedCtas = 256;
+/// Nanoseconds within which the CTAs of one launch enter; sizes are traced further apart.
+constexpr std::uint64_t kSameLaunch = 20'000;
 
 } // namespace
 
@@ -267,6 +272,33 @@ Result<void> SizeRun::tune(const std::vector<TuneSpace> &spaces) {
     finish(contest);
   }
   return stage.context->check();
+}
+
+Result<void> SizeRun::trace(const std::vector<Collective> &traced) {
+  for (const Collective &collective : traced) {
+    auto rival = memberRival(collective, *stage.context, *stage.watch, stage.scalars);
+    if (!rival->takes(stage.domainElements(extents))) continue;
+    stage.progress(std::to_string(bytes) + " bytes: tracing " + rival->name());
+    Contest contest = enter(0);
+    contest.rival = rival.get();
+    if (auto done = enqueueChain(contest); !done) return done;
+    if (auto done = stage.watch->wait(); !done) return failed(contest, done.error());
+    TracedLaunch launch{rival->name(), bytes, {}};
+    for (int rank = 0; rank < stage.manifest.ranks; ++rank) {
+      auto words = stampsOf(collective, rank, kTracedCtas);
+      if (!words) return words.error();
+      auto &ctas = launch.stamps.emplace_back();
+      // CTAs of the latest launch entered after those of all others ended.
+      std::uint64_t latest = 0;
+      for (std::size_t at = 0; at + kTraceStamps <= words->size(); at += kTraceStamps)
+        latest = std::max(latest, (*words)[at]);
+      for (std::size_t at = 0; at + kTraceStamps <= words->size(); at += kTraceStamps)
+        if ((*words)[at] + kSameLaunch > latest)
+          ctas.emplace_back(words->begin() + std::ptrdiff_t(at), words->begin() + std::ptrdiff_t(at + kTraceStamps));
+    }
+    stage.report.traced.push_back(std::move(launch));
+  }
+  return {};
 }
 
 } // namespace coll::bench

@@ -13,6 +13,8 @@ public:
   SizeRun(Stage &stage, std::uint64_t bytes, const Extents &extents);
   /// Adds rows to the report.
   Result<void> measure();
+  /// Adds a traced launch of each kernel: the last of a chain.
+  Result<void> trace(const std::vector<Collective> &traced);
   /// Adds a row for each rival with the quickest of the shapes that there are to try.
   Result<void> tune(const std::vector<TuneSpace> &spaces);
 

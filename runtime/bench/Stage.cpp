@@ -83,7 +83,6 @@ void Stage::describe(const Jit &jit) {
 }
 
 Result<void> Stage::loadMembers() {
-  std::vector<Scalar> scalars;
   for (const Manifest::Scalar &scalar : manifest.scalars) {
     const auto given = request.scalars.find(scalar.name);
     const char *text = given == request.scalars.end() ? "0" : given->second.c_str();

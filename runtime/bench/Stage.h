@@ -42,6 +42,7 @@ public:
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<Stopwatch> watch;
   std::optional<Context> context;
+  std::vector<Scalar> scalars; ///< of every operation
   std::vector<std::unique_ptr<Rival>> rivals;
   std::vector<std::vector<void *>> memory; ///< [rival][rank]
   std::vector<void *> start;               ///< [rank]: the values that chains begin with

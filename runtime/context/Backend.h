@@ -25,6 +25,9 @@ public:
   virtual LaunchStatus *status() { return nullptr; }
 };
 
+/// Stamps of one CTA: as many as runtime/device/coll/trace.h has words for it. Nanoseconds.
+constexpr unsigned kTraceStamps = 8;
+
 /// One launch on one rank, everything decided.
 struct ResolvedLaunch {
   LaunchShape shape;
@@ -58,6 +61,9 @@ public:
   /// In stream order; `stream` null is the rank's own.
   virtual Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) = 0;
 
+  /// What a kernel that was compiled to be traced wrote down in its latest launch on a rank: kTraceStamps words a CTA.
+  virtual Result<std::vector<std::uint64_t>> stamps(LoadedKernel &, int rank, unsigned ctas);
+
   /// Whether launchNccl works here.
   virtual bool hasNccl() const { return false; }
   /// A collective of NCCL's on every rank. `buffers[rank]`; `streams[rank]`, the ranks' own where there are none.
@@ -81,6 +87,9 @@ Result<std::unique_ptr<Backend>> createEmulatedBackend(const ContextOptions &opt
 
 /// The backend of a context, for the runner.
 Backend &backendOf(Context &context);
+
+/// Backend::stamps of a collective of a context.
+Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas);
 
 /// The time limit of a wait that the options or COLL_TIMEOUT ask for.
 double timeoutSeconds(const ContextOptions &options);

@@ -286,6 +286,10 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   return state->context.backend->launch(*state->loaded, rank, stream, launch);
 }
 
+Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas) {
+  return collective.state->context.backend->stamps(*collective.state->loaded, rank, ctas);
+}
+
 Result<std::string> readSource(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};

@@ -37,11 +37,11 @@ public:
   std::unique_ptr<SymmetricRegion> region;
   std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>
   std::vector<CUfunction> functions;             ///< [gpu]
+  std::vector<CUmodule> modules;                 ///< [gpu]
   LaunchStatus *statusWord = nullptr;
 
 private:
   const Gpus &gpus;
-  std::vector<CUmodule> modules; ///< [gpu]
   ShapeLimits shapeLimits;
 };
 
@@ -162,6 +162,7 @@ public:
   Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) override;
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
+  Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
   bool hasNccl() const override { return fabric->communicator(0) != nullptr; }
   Result<void> launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
                           std::span<const std::uint64_t> extents, int root, std::span<void *const> given) override;
@@ -347,6 +348,21 @@ Result<void> GpuBackend::launchNccl(const NcclCall &call, std::span<const std::v
   }
   const int ended = (*nccl)->groupEnd();
   return (*nccl)->check(result ? result : ended, "a collective of NCCL's");
+}
+
+Result<std::vector<std::uint64_t>> GpuBackend::stamps(LoadedKernel &loaded, int rank, unsigned ctas) {
+  const auto &kernel = static_cast<GpuKernel &>(loaded);
+  Current current(cuda, gpuOf(rank));
+  CUdeviceptr at = 0;
+  std::size_t bytes = 0;
+  if (auto done = cuda.check(cuda.cuModuleGetGlobal(&at, &bytes, kernel.modules[fabric->gpuOf(rank)], "coll_trace"),
+                             "cuModuleGetGlobal of `coll_trace`");
+      !done)
+    return done.error();
+  std::vector<std::uint64_t> words(std::min<std::size_t>(bytes / 8, std::size_t(ctas) * kTraceStamps));
+  if (auto done = cuda.check(cuda.cuMemcpyDtoH(words.data(), at, words.size() * 8), "cuMemcpyDtoH"); !done)
+    return done.error();
+  return words;
 }
 
 Result<bool> GpuBackend::finished() {

@@ -10,6 +10,10 @@ Result<void> Backend::launchNccl(const NcclCall &, std::span<const std::vector<v
   return Error{Error::Code::MachineLacks, "the ranks are not on NCCL's fabric"};
 }
 
+Result<std::vector<std::uint64_t>> Backend::stamps(LoadedKernel &, int, unsigned) {
+  return Error{Error::Code::MachineLacks, "only kernels on GPUs can be traced"};
+}
+
 struct SelectedCollective::State {
   State(Context &context, Selector selector, const CollectiveRequest &request)
       : backend(backendOf(context)), ranks(context.ranks()), selector(std::move(selector)),

@@ -44,6 +44,7 @@ public:
   const bench::Floors &floorsFor(const Call &call) const;
 
 private:
+  double unexplained(const Call &call) const;
   const Section *sectionFor(const std::string &name, const Call &call, bool anyRanks) const;
   const Manifest *manifestOf(const Member &member, int ranks, DType dtype) const;
   const Member *memberOf(const std::string &name) const;

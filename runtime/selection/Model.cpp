@@ -50,11 +50,16 @@ Terms ncclTerms(const std::string &collective, int ranks, std::uint64_t bytes, c
   Terms terms;
   terms.launch = floors.emptyNode + kNccl;
   if (ranks < 2) return terms;
-  terms.hops = floors.oneWay;
-  if (floors.bytesPerMicrosecond > 0)
-    terms.bytes = bench::leastBytes(collective, bench::Traffic::Least, ranks, bytes) / floors.bytesPerMicrosecond;
-  terms.polls = kPeer * (ranks - 2);
-  return terms;
+  const auto exchange = [&](bench::Traffic traffic, unsigned exchanges) {
+    Terms one = terms;
+    one.hops = exchanges * floors.oneWay;
+    if (floors.bytesPerMicrosecond > 0)
+      one.bytes = bench::leastBytes(collective, traffic, ranks, bytes) / floors.bytesPerMicrosecond;
+    one.polls = exchanges * kPeer * (ranks - 2);
+    return one;
+  };
+  const Terms once = exchange(bench::Traffic::OneShot, 1), twice = exchange(bench::Traffic::TwoShot, 2);
+  return twice.total() < once.total() ? twice : once;
 }
 
 bool ncclHas(const std::string &collective) {

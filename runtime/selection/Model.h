@@ -20,7 +20,7 @@ struct Terms {
 /// A member at a size. `memberBytes`: the bound of its `when`, which its manifest's mailboxes are made for; 0 if none.
 Terms memberTerms(const Manifest &manifest, std::uint64_t memberBytes, std::uint64_t bytes, const bench::Floors &floors);
 
-/// NCCL, as if it moved the least that is possible in one hop.
+/// NCCL, as if it took the better of one exchange and two.
 Terms ncclTerms(const std::string &collective, int ranks, std::uint64_t bytes, const bench::Floors &floors);
 
 /// Whether NCCL has a collective of that name.

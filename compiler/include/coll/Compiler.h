@@ -33,6 +33,7 @@ struct Instance {
 
 struct CompileOptions {
   bool unchecked = false;             ///< emit although the checker refutes it, or without asking it
+  bool trace = false;                 ///< a kernel that also writes down when it gets where: `coll/trace.h`
   std::vector<std::string> dumpAfter; ///< passes (or "all") whose result to keep in Kernel::dumps
 };
 

@@ -87,6 +87,7 @@ public:
 
 private:
   friend class Context;
+  friend Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas);
   struct State;
   explicit Collective(State *state) : state(state) {}
   State *state;
