@@ -143,7 +143,9 @@ std::optional<Estimate> Candidates::estimate(const std::string &name, const Call
   if (const Section *exact = sectionFor(name, call, /*anyRanks=*/false)) {
     const Curve &curve = exact->curves.at(name);
     const Point &shape = curve.shapeFor(call.bytes);
-    return Estimate{curve.at(call.bytes), shape.ctas, shape.threads, false, exact};
+    // A line that is drawn on far beyond what was measured is no measurement.
+    const bool beyond = call.bytes / 2 > curve.points.back().bytes;
+    return Estimate{curve.at(call.bytes), shape.ctas, shape.threads, beyond, exact};
   }
   Estimate result;
   result.predicted = true;

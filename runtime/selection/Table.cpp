@@ -121,9 +121,10 @@ std::uint64_t Curve::at(std::uint64_t bytes) const {
   const auto above = std::find_if(points.begin() + 1, points.end() - 1, [&](const Point &p) { return p.bytes >= bytes; });
   const Point &low = *(above - 1), &high = *above;
   // 128 bits, as sizes times times may not fit 64. Beyond the last point noise must not make it fall.
-  __int128 rise = __int128(high.nanoseconds) - __int128(low.nanoseconds);
-  if (bytes > high.bytes) rise = std::max<__int128>(rise, 0);
-  const __int128 time = low.nanoseconds + rise * __int128(bytes - low.bytes) / __int128(high.bytes - low.bytes);
+  const __int128 rise = __int128(high.nanoseconds) - __int128(low.nanoseconds), run = high.bytes - low.bytes;
+  const __int128 time = bytes <= high.bytes ? low.nanoseconds + rise * __int128(bytes - low.bytes) / run
+                                            : high.nanoseconds + std::max<__int128>(rise, 0) *
+                                                                     __int128(bytes - high.bytes) / run;
   return std::uint64_t(std::min<__int128>(time, INT64_MAX));
 }
 
@@ -148,7 +149,8 @@ Result<Table> Table::parse(const std::string &json, const std::string &name) {
   Table table;
   for (const Value &each : *sections) {
     const Object *section = each.getAsObject();
-    const std::string wrong = section ? readSection(*section, table.sections.emplace_back()) : "no object";
+    table.sections.emplace_back();
+    const std::string wrong = section ? readSection(*section, table.sections.back()) : "no object";
     if (!wrong.empty()) return bad("section " + std::to_string(table.sections.size()) + ": " + wrong);
   }
   return table;

@@ -41,7 +41,8 @@ struct Choice {
   explicit operator bool() const { return !name.empty(); }
 };
 
-/// The choices of one collective. Immutable: copies mean the same, and any thread may ask. Two selectors made from the
+/// The choices of one collective. Immutable: copies mean the same, any thread may ask, and what is returned by reference
+/// lives as long as one of them. Two selectors made from the
 /// same program, options and table choose alike on every machine: only integers decide.
 class Selector {
 public:
