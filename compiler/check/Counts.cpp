@@ -73,6 +73,7 @@ ScalarClasses scalarClasses(const ir::Program &program) {
   ScalarClasses result{{{}}, 1};
   for (const ir::Scalar &s : program.scalars) {
     std::vector<std::int64_t> values = s.rank ? all : std::vector<std::int64_t>{0, 1, 2, n};
+    if (!s.isIndex()) values = {0}; // data: decides nothing
     // Of several scalars, only the first takes more than a few.
     if (&s != program.scalars.data()) values.resize(std::min<std::size_t>(values.size(), 4));
     const std::size_t few = s.rank ? std::min(values.size(), some.size()) : values.size();

@@ -36,20 +36,24 @@ Manifest::Promise::Part part(const Slice &slice, unsigned rank, const Index::Loo
   return {rank, unsigned(slice.buffer), row ? int(slice.index.evaluate(variables).value_or(0)) : Manifest::kWhole};
 }
 
+using Scalars = std::map<std::string, std::int64_t>;
+
 /// What a clause promises to each rank, for each value of its variable.
-void addPromises(const Program &program, const Ensures &e, Manifest &m) {
-  const int n = program.ranks;
+void addPromises(const Ensures &e, int n, const Scalars &scalars, std::vector<Manifest::Promise> &promises) {
   for (int me = 0; me < n; ++me)
     for (int bound = 0; bound < (e.variable.empty() ? 1 : n); ++bound) {
       const auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> {
-        return name == "me" ? me : bound; // a clause has no other variable
+        if (name == "me") return me;
+        const auto scalar = scalars.find(name.str());
+        return scalar == scalars.end() ? bound : scalar->second; // a clause has no other variable
       };
+      if (e.on && !e.on->evaluate(lookup).value_or(0)) continue;
       Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}};
       if (promise.reduces)
         for (int r = 0; r < n; ++r) promise.sources.push_back(part(e.source, unsigned(r), lookup));
       else
         promise.sources.push_back(part(e.source, unsigned(e.from.evaluate(lookup).value_or(0)), lookup));
-      m.promises.push_back(std::move(promise));
+      promises.push_back(std::move(promise));
     }
 }
 
@@ -58,6 +62,17 @@ std::uint64_t negativeZeros(DType type) {
   std::uint64_t bits = 0;
   for (unsigned at = sizeOf(type); at <= 8; at += sizeOf(type)) bits |= std::uint64_t(0x80) << (8 * (at - 1));
   return bits;
+}
+
+std::vector<Manifest::Promise> promisesOf(const std::vector<Ensures> &clauses, int ranks, const Scalars &scalars) {
+  std::vector<Manifest::Promise> promises;
+  for (const Ensures &e : clauses) addPromises(e, ranks, scalars, promises);
+  return promises;
+}
+
+/// A scalar of data, which is no index, changes no promise that can be written today.
+bool namesScalars(const Program &program) {
+  return llvm::any_of(program.scalars, [](const Scalar &s) { return s.isIndex(); });
 }
 
 } // namespace
@@ -83,10 +98,14 @@ Manifest buildManifest(const Program &program) {
   for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents});
   m.extents = program.extents;
   m.inplace = program.inplace;
-  for (const Ensures &e : program.ensures) {
-    addPromises(program, e, m);
-    m.ensures.push_back(ensuresText(program, e));
-  }
+  for (const Scalar &s : program.scalars) m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});
+  for (const Ensures &e : program.ensures) m.ensures.push_back(ensuresText(program, e));
+  if (namesScalars(program))
+    m.promisesWith = [clauses = program.ensures, ranks = m.ranks](const Scalars &scalars) {
+      return promisesOf(clauses, ranks, scalars);
+    };
+  else
+    m.promises = promisesOf(program.ensures, m.ranks, {});
   for (const Mailbox &box : program.mailboxes) {
     m.mailboxes.push_back({box.name, keyword(box.sync).str(), std::uint64_t(box.slots.value()), box.lines,
                            std::uint64_t(box.copies), wireOf(box.sync).lineBytes, wireOf(box.sync).payloadBytes,

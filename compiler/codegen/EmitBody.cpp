@@ -18,6 +18,8 @@ public:
 
   void run() {
     names.function = names.names.unique(program.algorithm);
+    for (const Scalar &s : program.scalars)
+      if (s.isIndex()) scalar(s);
     walk(program.body, [&](const Stmt &s) {
       const auto *ranks = std::get_if<ForRanks>(&s.op());
       const auto *ordered = std::get_if<For>(&s.op());
@@ -42,7 +44,7 @@ private:
   BodyNames &names;
   CodeWriter &out;
   std::map<ValueId, std::string> valueNames;
-  std::map<std::string, std::string> variables; ///< the author's loop variables, renamed where C++ needs it
+  std::map<std::string, std::string> variables; ///< loop variables and scalars: the author's names to those in the text
   std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
   IndexScope scope{program.ranks, {}};
   std::map<ValueId, int> uses;                  ///< how often each value is taken
@@ -55,6 +57,11 @@ private:
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
 
   // ---- What the whole body needs ----
+
+  void scalar(const Scalar &s) {
+    const std::string name = variables[s.name] = "a." + names.scalars.at(s.name);
+    if (!s.rank) scope.loops[name] = {std::numeric_limits<int>::min(), std::numeric_limits<int>::max()};
+  }
 
   bool usesMe() const {
     bool uses = false;

@@ -12,7 +12,7 @@ namespace coll::codegen {
 /// The names that the parts of a kernel share.
 struct BodyNames {
   Names names;
-  std::map<std::string, std::string> buffers, extents, boxes; ///< the author's name to that in the text
+  std::map<std::string, std::string> buffers, extents, scalars, boxes; ///< the author's name to that in the text
   std::string function;                                        ///< the template that holds the body
 };
 

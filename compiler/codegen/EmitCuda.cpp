@@ -83,6 +83,11 @@ private:
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
+    for (const Scalar &s : program.scalars) {
+      const std::string field = names.scalars[s.name] = fields.unique(s.name);
+      if (s.rank) out.line("alignas(8) coll::u32 " + llvm::Twine(field) + "; // a rank");
+      else out.line("alignas(8) " + llvm::Twine(std::string(cudaName(s.type))) + " " + field + ";");
+    }
     out.line("coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
     out.close("};");
     out.blank();

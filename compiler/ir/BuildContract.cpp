@@ -57,7 +57,7 @@ private:
   }
 
   void argument(const ast::Param &param) {
-    if (param.isScalar()) return refuse(param.name.span, "the scalar argument `" + param.name.text + "`");
+    if (param.isScalar()) return scalar(param);
     if (param.direction == ast::ParamDirection::InOut)
       return refuse(param.name.span, "the `inout` argument `" + param.name.text + "`");
     Buffer buffer{param.name.text, Direction(int(param.direction)),
@@ -68,6 +68,13 @@ private:
       if (buffer.extents.back().empty()) return refuse(param.name.span, "the extent `" + extent.str() + "`");
     }
     program.buffers.push_back(std::move(buffer));
+  }
+
+  void scalar(const ast::Param &param) {
+    Scalar s{param.name.text};
+    s.rank = param.type.kind == ast::Type::Kind::Rank;
+    if (!s.rank) s.type = sema::instantiate(param.type.element, program.dtype);
+    program.scalars.push_back(std::move(s));
   }
 
   std::optional<Slice> part(const ast::Expr &expr) {
@@ -87,13 +94,17 @@ private:
   }
 
   void ensures(const ast::Ensures &clause) {
-    const auto *equal = std::get_if<ast::Binary>(&clause.condition->node);
     if (!ok) return;
-    if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
-      return refuse(clause.span, "this `ensures` clause");
     Ensures e;
     e.where = clause.span.begin;
     if (!clause.variables.empty()) e.variable = clause.variables.front().name.text;
+    // `me != root or y == …`: promised where the first does not hold.
+    const ast::Expr *promise = clause.condition.get();
+    if (const auto *either = std::get_if<ast::Binary>(&promise->node); either && either->op == ast::BinaryOp::Or)
+      if (auto unless = integer(*either->lhs, program.ranks)) e.on = Index::negate(*unless), promise = either->rhs.get();
+    const auto *equal = std::get_if<ast::Binary>(&promise->node);
+    if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
+      return refuse(clause.span, "this `ensures` clause");
     auto target = part(*equal->lhs);
     if (!target || !source(*equal->rhs, e)) return refuse(clause.span, "this `ensures` clause");
     e.target = *target;
@@ -166,12 +177,21 @@ std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr
   return std::nullopt;
 }
 
+/// Whether an argument is a number that indices and conditions may use.
+static bool isIndexScalar(const ast::Param &param) {
+  if (!param.isScalar()) return false;
+  if (param.type.kind == ast::Type::Kind::Rank) return true;
+  return param.type.element.dtype && !isFloat(*param.type.element.dtype);
+}
+
 std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   auto modulo = [&](bool wrap, Index i) { return wrap ? Index::mod(i, Index::constant(ranks)) : i; };
   if (const auto *lit = std::get_if<ast::IntLit>(&expr.node)) return Index::constant(std::int64_t(lit->value));
   if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
     if (const auto *variable = std::get_if<const ast::Variable *>(&name->ref))
       return Index::variable((*variable)->name.text);
+    if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
+      return isIndexScalar(**param) ? std::optional(Index::variable((*param)->name.text)) : std::nullopt;
     const auto *builtin = std::get_if<ast::Builtin>(&name->ref);
     if (builtin && *builtin == ast::Builtin::N) return Index::constant(ranks);
     if (builtin && *builtin == ast::Builtin::Me) return Index::variable("me");
@@ -179,7 +199,9 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   }
   if (const auto *u = std::get_if<ast::Unary>(&expr.node)) {
     auto a = integer(*u->operand, ranks);
-    if (!a || u->op != ast::UnaryOp::Negate) return std::nullopt;
+    if (!a) return std::nullopt;
+    if (u->op == ast::UnaryOp::Not) return Index::negate(*a);
+    if (u->op != ast::UnaryOp::Negate) return std::nullopt;
     return modulo(u->moduloN, Index::sub(Index(), *a));
   }
   if (const auto *cast = std::get_if<ast::Cast>(&expr.node)) {

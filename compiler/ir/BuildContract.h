@@ -14,7 +14,7 @@ bool buildContract(const sema::Algorithm &algorithm, Program &program, Diagnosti
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index);
 
-/// An integer or rank expression of N, `me`, loop variables and literals; empty if it is anything else.
+/// An integer or rank expression of N, `me`, scalars, loop variables and literals; empty if it is anything else.
 std::optional<Index> integer(const ast::Expr &expr, int ranks);
 
 } // namespace coll::ir

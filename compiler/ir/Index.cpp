@@ -86,6 +86,12 @@ Index Index::make(Kind kind, Index a, Index b) {
   return Index(std::make_shared<const Node>(Node{kind, 0, {}, a.node, b.node}));
 }
 
+Index Index::negate(Index condition) {
+  if (condition.kind() == Kind::Eq) return make(Kind::Ne, condition.left(), condition.right());
+  if (condition.kind() == Kind::Ne) return make(Kind::Eq, condition.left(), condition.right());
+  return make(Kind::Eq, condition, constant(0));
+}
+
 Index Index::add(Index a, Index b) { return make(Kind::Add, a, b); }
 Index Index::sub(Index a, Index b) { return make(Kind::Sub, a, b); }
 Index Index::mul(Index a, Index b) { return make(Kind::Mul, a, b); }

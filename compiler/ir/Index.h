@@ -37,7 +37,7 @@ public:
   /// Any operation. Eq to Or are conditions: 1 where they hold, else 0.
   static Index make(Kind kind, Index a, Index b);
   /// 1 where a condition does not hold.
-  static Index negate(Index condition) { return make(Kind::Eq, condition, constant(0)); }
+  static Index negate(Index condition);
 
   Kind kind() const;
   std::int64_t value() const;          ///< of a Constant

@@ -21,7 +21,7 @@ public:
     if (program.op) os << " " << keyword(*program.op);
     os << "\n";
     for (const Buffer &b : program.buffers) buffer(b);
-    for (const Scalar &s : program.scalars) os << "  in " << s.name << (s.rank ? ": rank\n" : "\n");
+    for (const Scalar &s : program.scalars) os << "  in " << s.name << ": " << (s.rank ? "rank" : keyword(s.type)) << "\n";
     for (const Mailbox &m : program.mailboxes) mailbox(m);
     block(program.body, 1);
   }

@@ -39,11 +39,14 @@ struct Buffer {
   std::vector<std::string> extents; ///< each a free extent, "N" or a number
 };
 
-/// An argument that is no vector: `root`. An index variable of its name; equal on all ranks in a launch, free to change
-/// from launch to launch.
+/// An argument that is no vector: `root`. Equal on all ranks in a launch, free to change from launch to launch. A rank or
+/// an integer is an index variable of its name.
 struct Scalar {
   std::string name;
-  bool rank = true; ///< in 0 .. N-1
+  bool rank = true;         ///< in 0 .. N-1
+  DType type = DType::U32;  ///< of one that is no rank
+
+  bool isIndex() const { return rank || !isFloat(type); }
 };
 
 struct Mailbox {

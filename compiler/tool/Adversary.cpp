@@ -1,5 +1,6 @@
 #include "tool/Adversary.h"
 
+#include "context/Parameters.h"
 #include "context/Values.h"
 #include "context/Verify.h"
 
@@ -98,7 +99,7 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
       const LaunchShape shape = randomShape(manifest, mix(mix(seed, 4), planned.number));
       std::vector<std::uint64_t> scalars;
       for (const Manifest::Scalar &scalar : manifest.scalars)
-        scalars.push_back(static_cast<std::uint64_t>(planned.sizes.scalars.at(scalar.name)));
+        scalars.push_back(scalarBits(planned.sizes.scalars.at(scalar.name), scalar.type));
       const emu::Launch launch{module,
                                manifest.entry,
                                shape.grid,

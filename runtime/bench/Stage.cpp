@@ -3,6 +3,7 @@
 #include "bench/Chain.h"
 #include "bench/MeasureFloors.h"
 #include "bench/MemberRival.h"
+#include "context/Parameters.h"
 #include "context/RunLayout.h"
 #include "platform/Machine.h"
 #include "platform/Nccl.h"
@@ -81,13 +82,10 @@ void Stage::describe(const Jit &jit) {
 }
 
 Result<void> Stage::loadMembers() {
+  const std::map<std::string, std::string> texts = scalarTexts();
   std::vector<Scalar> scalars;
-  for (const Manifest::Scalar &scalar : manifest.scalars) {
-    const auto given = request.scalars.find(scalar.name);
-    const char *text = given == request.scalars.end() ? "0" : given->second.c_str();
-    const bool real = scalar.type == "f32" || scalar.type == "f64";
-    scalars.push_back(real ? Scalar(std::strtod(text, nullptr)) : Scalar(std::int64_t(std::strtoll(text, nullptr, 0))));
-  }
+  for (const Manifest::Scalar &scalar : manifest.scalars)
+    scalars.push_back(parseScalar(texts.at(scalar.name), scalar.type));
   for (const Kernel &kernel : request.kernels) {
     progress("loading " + kernel.manifest.member);
     auto collective = context->load(kernel);
@@ -107,10 +105,17 @@ Result<void> Stage::loadNccl() {
   return {};
 }
 
+/// All operations have the same; what is not given is 0.
+std::map<std::string, std::string> Stage::scalarTexts() const {
+  std::map<std::string, std::string> texts = request.scalars;
+  for (const Manifest::Scalar &scalar : manifest.scalars) texts.try_emplace(scalar.name, "0");
+  return texts;
+}
+
 RunRequest Stage::sizeRequest(const Extents &extents) const {
   RunRequest run;
   run.extents = extents;
-  run.scalars = request.scalars;
+  run.scalars = scalarTexts();
   run.inplace = request.inplace;
   return run;
 }

@@ -22,6 +22,7 @@ public:
 
   /// Operations with inputs of their own by which a rival is verified at a size.
   static unsigned verifiedOperations(std::uint64_t bytes) { return bytes <= 1u << 20 ? 4 : 1; }
+  std::map<std::string, std::string> scalarTexts() const;
   RunRequest sizeRequest(const Extents &extents) const;
   std::uint64_t domainElements(const Extents &extents) const {
     return manifest.elements({"", Direction::In, manifest.dtype, manifest.domain.extents}, extents);

@@ -1,6 +1,7 @@
 #include "coll/coll.h"
 
 #include "context/Backend.h"
+#include "context/Parameters.h"
 #include "context/Region.h"
 #include "platform/Env.h"
 #include "platform/Machine.h"
@@ -74,13 +75,6 @@ auto *whoGaveUp(Collectives &collectives, std::uint32_t reason) {
     if (LaunchStatus *status = collective->loaded->status(); status && !found)
       if (std::atomic_ref(status->abort).load(std::memory_order_acquire) == reason) found = collective.get();
   return found;
-}
-
-/// The bits of a scalar as its declared type wants them. Types of the language that are no numbers are ranks.
-std::uint64_t encode(const Scalar &value, const std::string &type) {
-  if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
-  if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
-  return std::uint64_t(value.integer);
 }
 
 constexpr std::size_t kMaxScalars = 16;
@@ -276,7 +270,14 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   const std::uint64_t packets = plan.packets(extents);
 
   std::array<std::uint64_t, kMaxScalars> words;
-  for (std::size_t i = 0; i < scalars.size(); ++i) words[i] = encode(scalars[i], manifest.scalars[i].type);
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    const Manifest::Scalar &declared = manifest.scalars[i];
+    if (declared.type == "rank" && (scalars[i].integer < 0 || scalars[i].integer >= manifest.ranks))
+      return Error{Error::Code::BadInput, "`" + manifest.member + "`: `" + declared.name + "` is " +
+                                              std::to_string(scalars[i].integer) + ", and there are ranks 0 to " +
+                                              std::to_string(manifest.ranks - 1)};
+    words[i] = scalarBits(scalars[i], declared.type);
+  }
   ResolvedLaunch launch;
   launch.shape = chooseShape(packets, state->loaded->limits());
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);

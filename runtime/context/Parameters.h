@@ -2,9 +2,10 @@
 // (Manifest::parameterBytes).
 #pragma once
 
-#include "coll/Manifest.h"
+#include "coll/coll.h"
 
 #include <array>
+#include <bit>
 #include <span>
 
 namespace coll {
@@ -23,6 +24,19 @@ struct ParameterBlock {
     for (void *pointer : pointers) append(reinterpret_cast<std::uintptr_t>(pointer));
   }
 };
+
+/// The bits of a scalar as its declared type wants them. Types of the language that are no numbers are ranks.
+inline std::uint64_t scalarBits(const Scalar &value, const std::string &type) {
+  if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
+  if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
+  return std::uint64_t(value.integer);
+}
+
+/// A scalar as a person writes it: "2", "1e-6".
+inline Scalar parseScalar(const std::string &text, const std::string &type) {
+  if (type == "f32" || type == "f64") return Scalar(std::strtod(text.c_str(), nullptr));
+  return Scalar(std::int64_t(std::strtoll(text.c_str(), nullptr, 0)));
+}
 
 /// The fields of Team<N> for rank `me`: regions[h] is that of rank (me + h) mod N as `me` addresses it.
 inline std::vector<std::uint64_t> teamWords(std::span<const std::uint64_t> regions, std::uint64_t status,

@@ -65,10 +65,20 @@ std::uint64_t reduceElement(DType type, ReduceOp op, int ranks, BitsOf bitsOf) {
 
 } // namespace
 
+std::vector<Manifest::Promise> Reference::promises(const std::map<std::string, Scalar> &scalars) const {
+  if (!manifest.promisesWith) return manifest.promises;
+  std::map<std::string, std::int64_t> numbers;
+  for (const Manifest::Scalar &scalar : manifest.scalars) {
+    const auto given = scalars.find(scalar.name);
+    numbers[scalar.name] = given == scalars.end() ? 0 : given->second.integer;
+  }
+  return manifest.promisesWith(numbers);
+}
+
 std::vector<std::byte> Reference::expected(int rank, std::size_t argument, const LaunchSizes &sizes,
                                            const Inputs &inputs) const {
   std::vector<std::byte> output;
-  for (const Manifest::Promise &promise : manifest.promises) {
+  for (const Manifest::Promise &promise : promises(sizes.scalars)) {
     if (promise.output.rank != unsigned(rank) || promise.output.argument != argument) continue;
     output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.dtype));
     fill(promise, sizes, inputs, output);
@@ -104,6 +114,7 @@ void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes,
 }
 
 bool Reference::sameOnAllRanks() const {
+  if (manifest.promisesWith) return false;
   // A promise to rank r is that to rank 0 where it takes the same parts of the same ranks.
   const auto same = [](const Manifest::Promise::Part &a, const Manifest::Promise::Part &b) {
     return a.rank == b.rank && a.argument == b.argument && a.row == b.row;
@@ -128,7 +139,7 @@ std::string Reference::describe() const {
   std::string text;
   bool reduces = false;
   for (const std::string &clause : manifest.ensures) text += (text.empty() ? "" : " and ") + clause;
-  for (const Manifest::Promise &promise : manifest.promises) reduces |= promise.reduces;
+  for (const Manifest::Promise &promise : promises({})) reduces |= promise.reduces;
   if (text.empty()) return "a contract that promises no values";
   if (!reduces) return text;
   if (manifest.order != "ascending") return text + ", on values that no order rounds";

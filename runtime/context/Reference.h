@@ -1,7 +1,7 @@
 // What the outputs of a collective must be, computed on the host from the inputs of all ranks.
 #pragma once
 
-#include "coll/Manifest.h"
+#include "coll/coll.h"
 
 #include <cstddef>
 #include <functional>
@@ -14,7 +14,7 @@ using Inputs = std::function<const std::vector<std::byte> &(int rank, std::size_
 /// One launch's sizes and scalars.
 struct LaunchSizes {
   Extents extents;
-  std::map<std::string, std::int64_t> scalars;
+  std::map<std::string, Scalar> scalars;
 };
 
 /// The contract of a collective as a function: what its `ensures` clauses promise, Manifest::promises.
@@ -32,6 +32,7 @@ public:
   std::string describe() const;
 
 private:
+  std::vector<Manifest::Promise> promises(const std::map<std::string, Scalar> &scalars) const;
   void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
             std::vector<std::byte> &output) const;
 

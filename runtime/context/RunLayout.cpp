@@ -1,5 +1,6 @@
 #include "context/RunLayout.h"
 
+#include "context/Parameters.h"
 #include "context/Values.h"
 
 #include <algorithm>
@@ -47,10 +48,11 @@ Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &
     for (const std::string &name : manifest.extents) extents.push_back(request.extents.at(name));
     if (auto good = layout.checkSize(extents); !good) return good.error();
   }
-  for (const Manifest::Scalar &scalar : manifest.scalars) {
-    const auto given = request.scalars.find(scalar.name);
-    layout.scalars[scalar.name] = given == request.scalars.end() ? 0 : std::strtoll(given->second.c_str(), nullptr, 0);
-  }
+  for (const Manifest::Scalar &scalar : manifest.scalars)
+    if (const auto given = request.scalars.find(scalar.name); given != request.scalars.end() && scalar.type == "rank")
+      if (const Scalar root = parseScalar(given->second, scalar.type); root.integer < 0 || root.integer >= manifest.ranks)
+        return Error{Error::Code::BadInput, "`" + scalar.name + "` is " + given->second + ", and there are ranks 0 to " +
+                                                std::to_string(manifest.ranks - 1)};
   return layout;
 }
 
@@ -84,10 +86,27 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
   return extents;
 }
 
+/// A rank that the request leaves open changes from launch to launch, now and then only every fourth time: a writer that
+/// stays and one that changes are different hazards.
+std::map<std::string, Scalar> RunLayout::chooseScalars(std::uint64_t number) const {
+  std::map<std::string, Scalar> scalars;
+  for (std::size_t i = 0; i < manifest.scalars.size(); ++i) {
+    const Manifest::Scalar &scalar = manifest.scalars[i];
+    const auto given = request.scalars.find(scalar.name);
+    const std::uint64_t key = mix(request.seed, 0x5ca1a5 + i);
+    const bool stays = mix(key, number / 4) % 2 == 0;
+    const std::uint64_t random = mix(mix(key, 1), stays ? number / 4 : number) % std::uint64_t(manifest.ranks);
+    const std::string open = scalar.type == "rank" ? std::to_string(random) : "0";
+    scalars.emplace(scalar.name, parseScalar(given == request.scalars.end() ? open : given->second, scalar.type));
+  }
+  return scalars;
+}
+
 PlannedLaunch RunLayout::next(std::uint64_t number) {
   PlannedLaunch launch;
   launch.number = number;
-  launch.sizes = {chooseExtents(number), scalars};
+  launch.sizes = {chooseExtents(number), chooseScalars(number)};
+  for (const Manifest::Scalar &scalar : manifest.scalars) launch.scalars.push_back(launch.sizes.scalars.at(scalar.name));
   for (const std::string &name : manifest.extents) launch.extents.push_back(launch.sizes.extents.at(name));
   for (const Manifest::Argument &argument : manifest.arguments)
     launch.bytes.push_back(manifest.elements(argument, launch.sizes.extents) * sizeOf(argument.dtype));

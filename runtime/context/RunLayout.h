@@ -12,6 +12,7 @@ struct PlannedLaunch {
   std::uint64_t number = 0; ///< in the run; decides its inputs
   LaunchSizes sizes;
   std::vector<std::uint64_t> extents;              ///< in the manifest's order
+  std::vector<Scalar> scalars;                     ///< likewise
   std::vector<std::vector<std::uint64_t>> offsets; ///< [rank][argument]: bytes from the start of the memory
   std::vector<std::uint64_t> bytes;                ///< [argument]
 };
@@ -41,11 +42,11 @@ private:
   RunLayout(const Manifest &manifest, const RunRequest &request) : manifest(manifest), request(request) {}
   Result<void> checkSize(std::span<const std::uint64_t> extents) const;
   Extents chooseExtents(std::uint64_t number) const;
+  std::map<std::string, Scalar> chooseScalars(std::uint64_t number) const;
   void place(PlannedLaunch &launch);
 
   const Manifest &manifest;
   const RunRequest &request;
-  std::map<std::string, std::int64_t> scalars;
   std::vector<std::string> open; ///< free extents that the request leaves to chance
   std::uint64_t maxElements = 0, end = 0;
 };

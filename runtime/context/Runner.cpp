@@ -30,13 +30,6 @@ public:
         collective(collective), reference(std::move(reference)), layout(std::move(layout)) {
     report.ranks.resize(manifest.ranks);
     report.batches = 0;
-    for (const Manifest::Scalar &scalar : manifest.scalars) {
-      const auto given = request.scalars.find(scalar.name);
-      const char *text = given == request.scalars.end() ? "0" : given->second.c_str();
-      const bool real = scalar.type == "f32" || scalar.type == "f64";
-      scalars.push_back(real ? Scalar(std::strtod(text, nullptr))
-                             : Scalar(std::int64_t(std::strtoll(text, nullptr, 0))));
-    }
   }
 
   Result<RunReport> eager();
@@ -62,7 +55,6 @@ private:
   Collective collective;
   Reference reference;
   RunLayout layout;
-  std::vector<Scalar> scalars;
   RunReport report;
 };
 
@@ -97,7 +89,7 @@ Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const Memor
 Result<void> Runner::launch(const PlannedLaunch &launch, int rank, const Memory &memory) {
   std::vector<void *> pointers;
   for (std::uint64_t offset : launch.offsets[rank]) pointers.push_back(static_cast<char *>(memory[rank]) + offset);
-  return collective.launch(rank, pointers, launch.extents, scalars);
+  return collective.launch(rank, pointers, launch.extents, launch.scalars);
 }
 
 Result<void> Runner::verify(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at,

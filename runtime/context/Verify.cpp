@@ -74,10 +74,21 @@ private:
       const std::uint64_t should = readElement(declared.dtype, expected.data() + i * size);
       if (sameElement(declared.dtype, is, should, manifest.keepsZeroSign())) continue;
       if (report.wrong++ == 0)
-        report.firstWrong = "launch " + std::to_string(launch.number) + ", `" + declared.name + "`[" +
+        report.firstWrong = "launch " + std::to_string(launch.number) + scalarsText() + ", `" + declared.name + "`[" +
                             std::to_string(i) + "] of " + std::to_string(elements) + ": is " +
                             elementText(declared.dtype, is) + ", should be " + elementText(declared.dtype, should);
     }
+  }
+
+  /// " (root = 2)", empty without scalars.
+  std::string scalarsText() const {
+    std::string text;
+    for (std::size_t i = 0; i < manifest.scalars.size(); ++i) {
+      const bool real = manifest.scalars[i].type == "f32" || manifest.scalars[i].type == "f64";
+      text += (i ? ", " : " (") + manifest.scalars[i].name + " = " +
+              (real ? std::to_string(launch.scalars[i].real) : std::to_string(launch.scalars[i].integer));
+    }
+    return text.empty() ? text : text + ")";
   }
 
   void checkGuards(int rank, std::size_t argument, const std::vector<std::byte> &memory) {

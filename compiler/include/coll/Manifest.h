@@ -3,6 +3,7 @@
 
 #include "coll/Types.h"
 
+#include <functional>
 #include <map>
 
 namespace coll {
@@ -71,6 +72,8 @@ struct Manifest {
   std::vector<Scalar> scalars;
   std::vector<std::pair<std::string, std::string>> inplace; ///< (`y`, `x`): y may be x; (`x`, `y[me]`)
   std::vector<Promise> promises; ///< of all ranks; not in the JSON, which has the clauses as text
+  /// The same for given values of the scalars, by name, where promises name them; `promises` is empty then.
+  std::function<std::vector<Promise>(const std::map<std::string, std::int64_t> &)> promisesWith;
   std::vector<std::string> ensures;
   std::vector<Mailbox> mailboxes;
   std::string entry; ///< the kernel's name in the text
