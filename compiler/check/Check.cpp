@@ -148,6 +148,9 @@ private:
       return explained(std::move(*r), enough);
     }
     verdict.copies = verdict.smallest = *found;
+    // A credit for the launch before has mostly arrived; one for this very launch is waited for.
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (open[i] && program.mailboxes[i].reuse == ir::Reuse::Ack) verdict.copies[i] = std::max(verdict.copies[i], 2);
     if (anyDeclared)
       if (auto smallest = search(std::vector<bool>(open.size(), true), declared)) verdict.smallest = *smallest;
     return sequence(verdict.copies);
@@ -188,6 +191,7 @@ private:
   }
 
   Refutation explained(Refutation r, const std::optional<std::vector<int>> &enough) const {
+    r.noDepthHelps = !enough && (r.kind == Refutation::Kind::OverwriteBeforeRead || r.kind == Refutation::Kind::StaleSentinel);
     explainOrder(program, r, enough ? *enough : std::vector<int>());
     return r;
   }

@@ -54,6 +54,7 @@ struct Refutation {
   std::vector<std::vector<std::int64_t>> scalars; ///< of the same launches, a value for each of Program::scalars
   std::vector<int> copies;                 ///< of every mailbox in this execution; empty where they do not matter
   std::optional<ir::SourceOffset> promise; ///< the `ensures` clause that is broken
+  bool noDepthHelps = false;               ///< no number of copies of the mailbox of `first` would be enough
   std::string inplace;                     ///< `y = x` if it only happens when these are the same memory
 };
 

@@ -103,6 +103,15 @@ bool Dataflow::advance(int rank) {
   case Kind::Await:
     if (!await(rank, step)) return false;
     break;
+  case Kind::Credit:
+    r.begun = true;
+    record(step.kind, rank, ir::kNone, step.peer, step);
+    break;
+  case Kind::AwaitCredit:
+    // With one copy it waits for the peer to begin this very launch; with more, for an earlier one.
+    if (!ranks[step.peer].begun) return false;
+    record(step.kind, rank, step.index ? r.packets : ir::kNone, step.peer, step);
+    break;
   case Kind::Barrier: return barrier(step);
   default:
     if (!perform(rank, step)) return false;

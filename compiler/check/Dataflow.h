@@ -39,6 +39,7 @@ private:
     std::size_t at = 0; ///< position in its steps
     int packets = 0;    ///< class, within a packet loop
     bool branches = false;
+    bool begun = false;                 ///< has given its credits
     std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end
     std::vector<int> announced;         ///< the same of announcements
     std::vector<std::int64_t> elements; ///< per value; -1: not defined

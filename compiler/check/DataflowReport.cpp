@@ -77,6 +77,15 @@ void Dataflow::reportStuck() {
       r = other;
       continue;
     }
+    if (step->kind == Kind::AwaitCredit) {
+      text += who + " waits for a credit of rank " + std::to_string(step->peer);
+      if (!waiting(step->peer)) {
+        text += ", which gives none";
+        break;
+      }
+      r = step->peer;
+      continue;
+    }
     int from;
     const bool awaits = step->kind == Kind::Await;
     text += who + " waits for " + slotText(expansion, step->slot);

@@ -223,6 +223,8 @@ private:
         [&](const ir::PacketLoop &s) { packetLoop(s); },
         [&](const ir::Signal &s) { announcement(Step::Kind::Signal, s.box, evaluate(s.peer), s.slot, s.where); },
         [&](const ir::Await &s) { announcement(Step::Kind::Await, s.box, rank, s.slot, s.where); },
+        [&](const ir::Credit &s) { credit(Step::Kind::Credit, ir::kNone, evaluate(s.peer), s.where, s.releases); },
+        [&](const ir::AwaitCredit &s) { credit(Step::Kind::AwaitCredit, s.box, evaluate(s.peer), s.where); },
         [&](const ir::Barrier &s) { mark(Step::Kind::Barrier, s.where, int(s.number)); },
         [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
   }
@@ -265,6 +267,19 @@ private:
       block(s.body);
       scope.pop_back();
     }
+  }
+
+  /// A rank owes itself none.
+  void credit(Step::Kind kind, int box, int peer, ir::SourceOffset where, bool releases = false) {
+    out.credits = true;
+    if (peer == rank || peer < 0 || peer >= program.ranks) return; // a send that goes nowhere is refused as such
+    Step step{kind};
+    step.where = where;
+    step.box = box;
+    step.peer = peer;
+    step.index = inPackets;
+    step.releases = releases;
+    steps().push_back(step);
   }
 
   /// A whole CTA makes or awaits it, so no packets take part one by one.

@@ -19,6 +19,8 @@ struct Step {
     Clear,   ///< slot
     Signal,  ///< announces what was sent to slot, for all packets
     Await,   ///< waits for that
+    Credit,  ///< tells `peer` that this rank has begun the launch
+    AwaitCredit, ///< waits until `peer` is done with what the copy of `box` held before
     Combine, ///< value = a op b
     Fold,    ///< value = value op a; the first time, value = a
     Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`
@@ -31,6 +33,7 @@ struct Step {
   } kind;
   ReduceOp op = ReduceOp::Sum;
   bool first = false;   ///< of a Fold
+  bool releases = false; ///< of a Credit
   bool isSlice = false; ///< begins at row `number` or piece `number` of the buffer
   int value = ir::kNone, a = ir::kNone, b = ir::kNone;
   int box = ir::kNone, peer = 0, index = 0;
@@ -63,6 +66,7 @@ struct Expansion {
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes
   bool clears = false;   ///< there is a Clear
   bool polls = false;    ///< there is a Poll
+  bool credits = false;  ///< there is a Credit
 
   /// Whether a store that waits for a Poll may be all that orders it behind a plain access of another rank.
   bool relies() const { return clears || (weak && polls); }

@@ -51,6 +51,8 @@ void Order::reset() {
   slots.clear();
   slots.resize(total);
   flags.assign(expansion.slots.size() * classes, {});
+  creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
+  credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * width * parts() : 0, 0);
 }
 
 Order::Slot &Order::slot(const ScheduledEvent &e) {
@@ -80,6 +82,7 @@ void Order::report(Refutation::Kind kind, const ScheduledEvent &first, int first
 
 void Order::perform(const ScheduledEvent &e) {
   if (e.kind == Kind::Barrier) return barrier();
+  if (e.kind == Kind::Credit) return credit(e);
   const int begin = e.packets == ir::kNone ? 0 : e.packets, end = e.packets == ir::kNone ? classes : e.packets + 1;
   for (int p = begin; p < end; ++p) {
     Chain &c = chain(e.rank, p);
@@ -91,6 +94,7 @@ void Order::perform(const ScheduledEvent &e) {
     case Kind::Fence: fence(c); break;
     case Kind::Signal: signal(e, c, p); break;
     case Kind::Await: await(e, c, p); break;
+    case Kind::AwaitCredit: awaitCredit(e, c); break;
     default: branch(e, c, std::size_t(e.rank) * classes + p);
     }
   }
@@ -158,6 +162,31 @@ void Order::await(const ScheduledEvent &e, Chain &c, int packets) {
   raise(c.seen, sentClock(f.snapshot, 0));
   raise(c.caused, sentClock(f.snapshot, 1));
   if (c.passed) raise(c.passed, sentClock(f.snapshot, passedPart()));
+  c.snapshot = -1;
+}
+
+Order::Tick *Order::creditOf(int launch, int rank) {
+  return credits.data() + (std::size_t(launch % creditLaunches) * ranks + rank) * width * parts();
+}
+
+// Any thread of the rank may be the one that gives it, so it says what all of them know.
+void Order::credit(const ScheduledEvent &e) {
+  Tick *given = creditOf(launch, e.rank);
+  const std::size_t each = std::size_t(width) * parts();
+  std::copy_n(chain(e.rank, 0).seen, each, given);
+  for (int p = 1; p < classes; ++p)
+    for (std::size_t i = 0; i < each; ++i) given[i] = std::min(given[i], chain(e.rank, p).seen[i]);
+  if (expansion.weak && !e.step->releases) std::fill_n(given + width, width, 0);
+}
+
+void Order::awaitCredit(const ScheduledEvent &e, Chain &c) {
+  const int begun = launch - copies[e.step->box] + 1;
+  if (begun < 0) return;
+  const Tick *given = creditOf(begun, e.step->peer);
+  const bool acquires = e.packets == ir::kNone;
+  raise(c.seen, given);
+  if (expansion.weak) raise(acquires ? c.caused : c.pending, given + width);
+  if (c.passed) raise(c.passed, given + passedPart() * width);
   c.snapshot = -1;
 }
 

@@ -76,6 +76,8 @@ private:
   std::vector<Chain> chains;
   std::vector<Slot> slots;
   std::vector<Flag> flags;
+  std::vector<Tick> credits; ///< clocks that ranks gave in the last launches, `creditLaunches` of them
+  int creditLaunches = 0;
   std::vector<int> copies;
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
@@ -100,6 +102,9 @@ private:
   void clear(const ScheduledEvent &e, Chain &c);
   void signal(const ScheduledEvent &e, Chain &c, int packets);
   void await(const ScheduledEvent &e, Chain &c, int packets);
+  void credit(const ScheduledEvent &e);
+  void awaitCredit(const ScheduledEvent &e, Chain &c);
+  Tick *creditOf(int launch, int rank);
   void release(Chain &c);
   void fence(Chain &c);
   void barrier();

@@ -136,6 +136,23 @@ llvm::StringRef name(Refutation::Kind kind) {
   return {};
 }
 
+/// What a proof says beyond the rule of reuse.
+static std::string resultText(const ir::Program &program) {
+  std::string text;
+  for (const ir::Mailbox &m : program.mailboxes)
+    if (m.sync == ir::Sync::Sentinel) {
+      text += "; the clear of a slot is released, by the end of its launch at the latest, before whatever leads to the "
+              "send that fills it again (rule T6)";
+      break;
+    }
+  if (const ScalarClasses scalars = scalarClasses(program); scalars.few < int(scalars.values.size())) {
+    text += "; launches in a row were tried with " + program.scalars.front().name + " =";
+    for (int i = 0; i < scalars.few; ++i) text += (i ? ", " : " ") + std::to_string(scalars.values[i].front());
+  }
+  if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
+  return text;
+}
+
 std::string proofText(const ir::Program &program, const Verdict &v) {
   if (program.mailboxes.empty()) return "no mailbox is used, so launches cannot disturb each other";
   std::string text;
@@ -144,6 +161,13 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     if (v.smallest[i] < v.copies[i]) text += " (" + std::to_string(v.smallest[i]) + " would do)";
   }
   text += "; ";
+  const auto answered = llvm::count_if(program.mailboxes, [](const ir::Mailbox &m) { return m.reuse == ir::Reuse::Ack; });
+  if (answered > 0) {
+    text += "whoever fills a slot " + std::string(answered < long(program.mailboxes.size()) ? "with `reuse ack` " : "") +
+            "again has waited until its reader has begun a later launch than the one that read it (rule T4, ack)";
+    if (answered == long(program.mailboxes.size())) return text + resultText(program);
+    text += "; of the others, ";
+  }
   const int most = *std::max_element(v.copies.begin(), v.copies.end());
   const bool barrier = program.barriers > 0;
   if (most == 1)
@@ -158,18 +182,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever writes epoch e+" + std::to_string(most) +
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
             std::to_string(most - 1) + " launches)";
-  for (const ir::Mailbox &m : program.mailboxes)
-    if (m.sync == ir::Sync::Sentinel) {
-      text += "; the clear of a slot is released, by the end of its launch at the latest, before whatever leads to the "
-              "send that fills it again (rule T6)";
-      break;
-    }
-  if (const ScalarClasses scalars = scalarClasses(program); scalars.few < int(scalars.values.size())) {
-    text += "; launches in a row were tried with " + program.scalars.front().name + " =";
-    for (int i = 0; i < scalars.few; ++i) text += (i ? ", " : " ") + std::to_string(scalars.values[i].front());
-  }
-  if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
-  return text;
+  return text + resultText(program);
 }
 
 std::string strengthText(const ir::Program &program, bool reliesOnWaits) {

@@ -7,10 +7,11 @@
 namespace coll::check {
 
 struct ScheduledEvent {
-  Step::Kind kind;      ///< Send, Poll, Read, Clear, Signal, Await, Branch and its begin and end, Barrier, Fence
+  Step::Kind kind;      ///< Send, Poll, Read, Clear, Signal, Await, Credit, AwaitCredit, Branch and its begin and end,
+                        ///< Barrier, Fence
   std::int16_t rank;    ///< of a Barrier: unused, all ranks take part
   std::int16_t packets; ///< class of packets, kNone: all
-  std::int32_t slot;    ///< of the first six; of a Branch, which
+  std::int32_t slot;    ///< of the first six; of a credit, its peer; of a Branch, which
   const Step *step;
 
   /// Does the same to mailboxes.

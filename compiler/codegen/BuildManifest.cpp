@@ -117,6 +117,7 @@ Manifest buildManifest(const Program &program) {
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
   m.barriers = program.barriers;
+  m.credits = program.creditOffset.value_or(0);
   const Wire wire = program.wire();
   m.packetBytes = wire.payloadBytes;
   m.packetsTogether = wire.together;

@@ -2,6 +2,8 @@
 
 #include "codegen/EmitIndex.h"
 
+#include <limits>
+#include <tuple>
 #include <utility>
 
 namespace coll::codegen {
@@ -48,12 +50,16 @@ private:
   std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
   IndexScope scope{program.ranks, {}};
   std::map<ValueId, int> uses;                  ///< how often each value is taken
+  static constexpr int kMaxUnits = 16;          ///< of 16 bytes that a thread may load before it sends the first
   static constexpr int kUnrolled = 8;           ///< iterations of an ordered loop that are written out side by side
+  std::map<const AwaitCredit *, std::string> creditNames; ///< of those in packet loops, where a thread remembers them
   unsigned lastLine = 0;                        ///< the source line announced last
   ValueId definesVariable = kNone;              ///< the variable that the next value becomes the first of
   bool opened = false;                          ///< whether a loop's head may be the last line
   bool written = false;                         ///< whether the body has a line yet
   bool begun = false;                           ///< whether all threads have read the epoch
+  bool givesInLoop = false;                     ///< whether credits are still to be given, in the next packet loop
+  std::string give;                             ///< what gives them in this packet loop, until it has been written
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
 
   // ---- What the whole body needs ----
@@ -67,6 +73,7 @@ private:
     bool uses = false;
     walk(program.body, [&](const Stmt &s) {
       uses |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Signal>(s.op());
+      if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) uses |= credit->peer.uses("me");
       if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me");
       if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me");
       if (const auto *poll = std::get_if<Poll>(&s.op())) uses |= poll->slot.uses("me");
@@ -108,9 +115,13 @@ private:
           out.line("coll::ptx::fence();");
         },
         [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hop(s.peer) + ", " + text(s.slot) + ");"); },
-        [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1);"); },
+        [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1" + (slotIsWriter(s.box) ? ", me" : "") + ");"); },
+        [&](const AwaitCredit &s) { flagLine(s.where, awaitText(s, ", " + hop(s.peer))); },
         [&](const ForRanks &s) { flagsOfAll(s); },
         [&](const For &s) {
+          if (const AwaitCredit *credit = ofAllOthers(s)) return flagLine(s.where, awaitText(*credit, ""));
+          if (const Signal *signal = announcesToAllOthers(s))
+            return flagLine(s.where, boxName(signal->box) + "::announce(launch, " + text(signal->slot) + ");");
           apart(s.where, begun);
           out.directive("#pragma unroll 1");
           openFor(s);
@@ -138,13 +149,80 @@ private:
   void flagsOfAll(const ForRanks &loop) {
     if (const auto *signal = std::get_if<Signal>(&loop.body.front().op()))
       return flagLine(loop.where, boxName(signal->box) + "::announce(launch, " + text(signal->slot) + ");");
+    if (const auto *credit = std::get_if<Credit>(&loop.body.front().op())) return giveCredits(loop.where, *credit);
+    if (const auto *credit = std::get_if<AwaitCredit>(&loop.body.front().op()))
+      return flagLine(loop.where, awaitText(*credit, ""));
     const Await &await = std::get<Await>(loop.body.front().op());
     flagLine(loop.where, boxName(await.box) + "::await(launch, 0, N, me);");
+  }
+
+  /// Whether slot r of a box is rank r's alone: then its own slot is its own doing, and its flag is not raised.
+  bool slotIsWriter(MailboxId box) const {
+    bool all = true;
+    walk(program.body, [&](const Stmt &s) {
+      if (const auto *signal = std::get_if<Signal>(&s.op()); signal && signal->box == box)
+        all &= signal->slot.isVariable("me");
+    });
+    return all;
+  }
+
+  const Signal *announcesToAllOthers(const For &loop) const {
+    const auto *signal = loop.body.size() == 1 ? std::get_if<Signal>(&loop.body.front().op()) : nullptr;
+    return signal && goesToAllOthers(loop, signal->peer) && !signal->slot.uses(loop.variable) ? signal : nullptr;
   }
 
   void flagLine(SourceOffset where, const std::string &line) {
     apart(where);
     out.line(line);
+  }
+
+  // ---- Credits ----
+
+  /// In the first packet loop, behind its first loads, where nothing is released.
+  void giveCredits(SourceOffset where, const Credit &credit) {
+    if (!credit.releases && std::holds_alternative<PacketLoop>(program.body[2].op())) {
+      givesInLoop = true;
+      return;
+    }
+    apart(where);
+    out.line("Credits::give(launch);");
+  }
+
+  static const AwaitCredit *onlyWait(const Block &body) {
+    return body.size() == 1 ? std::get_if<AwaitCredit>(&body.front().op()) : nullptr;
+  }
+
+  /// The wait of a loop over all other ranks, which the device headers do together; null for another loop.
+  const AwaitCredit *ofAllOthers(const ForRanks &loop) const {
+    const AwaitCredit *credit = onlyWait(loop.body);
+    return credit && credit->peer.isVariable(loop.variable) ? credit : nullptr;
+  }
+  const AwaitCredit *ofAllOthers(const For &loop) const {
+    const AwaitCredit *credit = onlyWait(loop.body);
+    return credit && goesToAllOthers(loop, credit->peer) ? credit : nullptr;
+  }
+
+  /// Whether `for s in 1 .. N - 1` makes a peer all ranks but this one: `me + s`.
+  bool goesToAllOthers(const For &loop, const Index &peer) const {
+    const Index next = Index::mod(Index::add(Index::variable("me"), Index::variable(loop.variable)),
+                                  Index::constant(program.ranks));
+    return loop.first.isConstant(1) && loop.last.isConstant(program.ranks - 1) && peer == next;
+  }
+
+  /// Outside packet loops the whole CTA waits; inside, a thread does, and remembers it.
+  std::string awaitText(const AwaitCredit &s, const std::string &hop) const {
+    const auto memory = creditNames.find(&s);
+    return (memory == creditNames.end() ? "Credits::awaitWithCta" : memory->second + ".await") + "(launch, " +
+           std::to_string(program.mailboxes[s.box].copies) + hop + ");";
+  }
+
+  void declareCredits(const PacketLoop &loop) {
+    walk(loop.body, [&](const Stmt &s) {
+      if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) {
+        creditNames[credit] = creditNames.empty() ? "credits" : names.names.unique("credits");
+        out.line("Credits " + Twine(creditNames[credit]) + "; // what this thread has waited for");
+      }
+    });
   }
 
   /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
@@ -160,8 +238,10 @@ private:
     if (written) out.blank();
     written = true;
     needsEpoch = !begun && exchanges(loop);
-    out.open("Shape::forEach(launch, Packet::count(" + Twine(split ? "pieces.piece" : product(loop.domain.extents)) +
-             "), [&](coll::u32 i) {");
+    declareCredits(loop);
+    const std::string packets = "Packet::count(" + (split ? std::string("pieces.piece") : product(loop.domain.extents)) + ")";
+    if (std::exchange(givesInLoop, false)) give = "Credits::give(launch, i, " + packets + ");";
+    out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 i) {");
     opened = true;
     block(loop.body);
     out.close("});");
@@ -179,7 +259,9 @@ private:
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
   void readEpoch() {
     if (needsEpoch) out.line("launch.begin();");
+    if (!give.empty()) out.line(give + " // this launch has begun: all that was read before is read");
     needsEpoch = false;
+    give.clear();
   }
 
   /// The source line as a comment, where it is not the one announced last.
@@ -213,11 +295,41 @@ private:
         out.open("if (" + guard + ") {");
       }
       for (; at < end; ++at)
-        if (!(at + 1 < end && defineInPlace(stmts[at], stmts[at + 1]))) inner(stmts[at]);
+        if (at + 1 < end && isElse(stmts[at], stmts[at + 1])) ifElse(stmts[at], stmts[at + 1]), ++at;
+        else if (!(at + 1 < end && defineInPlace(stmts[at], stmts[at + 1]))) inner(stmts[at]);
         else inner(stmts[at]), ++at;
       if (!guard.empty()) out.close("}");
     }
     constants = outer;
+  }
+
+  static bool isElse(const Stmt &stmt, const Stmt &next) {
+    const auto *branch = std::get_if<If>(&stmt.op()), *other = std::get_if<If>(&next.op());
+    return branch && other && Index::negate(branch->condition) == other->condition;
+  }
+
+  void ifElse(const Stmt &stmt, const Stmt &next) {
+    const If &branch = std::get<If>(stmt.op()), &other = std::get<If>(next.op());
+    const auto loads = [](const If &s) { return std::holds_alternative<Load>(s.body.front().op()); };
+    announce(whereOf(stmt));
+    if (!loads(branch) && !loads(other)) readEpoch(); // else each does, behind its loads
+    const std::pair<bool, std::string> before{needsEpoch, give};
+    openIf(branch);
+    readEpoch();
+    std::tie(needsEpoch, give) = before;
+    out.indent(-2);
+    out.line("} else {");
+    out.indent(2);
+    opened = true;
+    block(other.body);
+    readEpoch();
+    out.close("}");
+  }
+
+  void openIf(const If &s) {
+    out.open("if (" + Twine(condition(s.condition)) + ") {");
+    opened = true;
+    block(s.body);
   }
 
   /// Whether `next` gives to a variable what `stmt` makes and nothing else needs: then the variable is what it makes.
@@ -303,7 +415,12 @@ private:
     match(
         stmt, [&](const Load &s) { load(s); },
         [&](const Store &s) { out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");"); },
-        [&](const Send &s) { out.line(sendText(s, hop(s.peer))); },
+        [&](const Send &s) {
+          if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));
+          valueNames[s.own] = nameOf(s.value); // kept by the rank that everything goes to
+          out.line("if (" + Twine(condition(Index::make(Index::Kind::Ne, Index::variable("me"), s.peer))) + ") " +
+                   sendText(s, hop(s.peer)));
+        },
         [&](const Poll &s) { readOne(s.result, s.box, s.slot); },
         [&](const Read &s) { readOne(s.result, s.box, s.slot); },
         [&](const Reduce &s) { reduce(s); }, [&](const ForRanks &s) { forRanks(s); },
@@ -312,11 +429,13 @@ private:
           const bool known = valueNames.count(s.variable);
           out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
         },
-        [&](const For &s) { forLoop(s); },
+        [&](const AwaitCredit &s) { out.line(awaitText(s, ", " + hop(s.peer))); },
+        [&](const For &s) {
+          if (const AwaitCredit *credit = ofAllOthers(s)) return out.line(awaitText(*credit, ""));
+          forLoop(s);
+        },
         [&](const If &s) {
-          out.open("if (" + Twine(condition(s.condition)) + ") {");
-          opened = true;
-          block(s.body);
+          openIf(s);
           out.close("}");
         },
         [&](const Combine &s) {
@@ -349,10 +468,34 @@ private:
   std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
 
   void forLoop(const For &s) {
+    if (loadsFirst(s)) return loadThenSend(s);
     out.directive(s.last.value() - s.first.value() < kUnrolled ? "#pragma unroll" : "#pragma unroll 1");
     openFor(s);
     block(s.body);
     closeFor(s);
+  }
+
+  /// As for ForRanks: all loads of `x[me + s] -> (me + s).box[me]` go out before the first send waits for its own.
+  bool loadsFirst(const For &s) const {
+    const std::int64_t units = (s.last.value() + 1) * (program.wire().payloadBytes > 16 ? 2 : 1);
+    if (s.body.size() != 2 || s.first.value() < 0 || units > kMaxUnits) return false;
+    const auto *load = std::get_if<Load>(&s.body[0].op());
+    const auto *send = std::get_if<Send>(&s.body[1].op());
+    return load && send && send->value == load->result && load->from.length.kind != Length::Kind::Piece;
+  }
+
+  void loadThenSend(const For &s) {
+    const Load &load = std::get<Load>(s.body[0].op());
+    const std::string packets = declareName(load.result), variable = variables.at(s.variable);
+    out.line("Packet " + Twine(packets) + "[" + Twine(s.last.value() + 1) + "]; // by " + variable);
+    for (const bool loads : {true, false}) {
+      out.directive("#pragma unroll");
+      openFor(s);
+      valueNames[load.result] = packets + "[" + variable + "]";
+      out.line(loads ? nameOf(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + ");"
+                     : sendText(std::get<Send>(s.body[1].op()), hop(std::get<Send>(s.body[1].op()).peer)));
+      closeFor(s);
+    }
   }
 
   void openFor(const For &s) {
@@ -371,6 +514,7 @@ private:
   // ---- Loops over ranks ----
 
   void forRanks(const ForRanks &loop) {
+    if (const AwaitCredit *credit = ofAllOthers(loop)) return out.line(awaitText(*credit, ""));
     for (const Stmt &s : loop.body)
       if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
     const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
@@ -402,7 +546,6 @@ private:
   /// A loop of one load and one send for each rank: all loads go out before the first send waits for its own. Not for
   /// so many ranks that the packets would not fit into registers.
   bool loadsFirst(const ForRanks &loop) const {
-    constexpr int kMaxUnits = 16; // of 16 bytes
     const int units = program.ranks * int(program.wire().payloadBytes > 16 ? 2 : 1);
     if (loop.body.size() != 2 || units > kMaxUnits) return false;
     const auto *load = std::get_if<Load>(&loop.body[0].op());

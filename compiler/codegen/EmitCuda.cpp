@@ -62,6 +62,7 @@ private:
     std::string text = box.name + "[" + box.slots.str() + "], " + keyword(box.sync).str() + ", ";
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
+    if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
     return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
   }
 
@@ -122,6 +123,14 @@ private:
                llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
                llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
       out.from(0);
+    }
+    if (program.creditOffset) {
+      bool releases = false;
+      walk(program.body, [&](const Stmt &s) {
+        if (const auto *credit = std::get_if<Credit>(&s.op())) releases = credit->releases;
+      });
+      out.line("using Credits = coll::Credits<N, " + llvm::Twine(*program.creditOffset) + ", " +
+               (releases ? "true" : "false") + ">; // offset in the region, whether they release");
     }
     const Wire wire = program.wire();
     const std::string packet = wire.together > 1

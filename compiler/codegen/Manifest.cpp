@@ -98,6 +98,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("parameterBytes", m.parameterBytes());
   json.attribute("regionBytes", m.regionBytes);
   json.attribute("barriers", m.barriers);
+  if (m.credits) json.attribute("credits", m.credits);
   json.attribute("packetBytes", m.packetBytes);
   json.attribute("packetsTogether", m.packetsTogether);
   json.attribute("alignment", m.alignment);

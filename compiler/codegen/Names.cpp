@@ -6,6 +6,7 @@ Names::Names() {
   static constexpr const char *reserved[] = {
       // the kernel's own vocabulary
       "N", "T", "Op", "Packet", "Shape", "Args", "a", "i", "me", "hop", "launch", "pieces", "team", "coll", "part",
+      "Credits", "credits",
       // keywords and names that a user may well choose for data
       "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr",
       "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float",

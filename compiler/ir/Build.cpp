@@ -36,7 +36,7 @@ private:
   std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
   std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
-  bool unconditional = true; ///< not inside `for` or `if`
+  std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
   bool ok = true;
 
   // ---- Refusals ----
@@ -88,13 +88,21 @@ private:
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
     if (decl.counted) refuse(decl.name.span, "a `counted` mailbox");
-    if (decl.reuseRule && *decl.reuseRule != ast::ReuseRule::DoubleBuffer)
-      refuse(decl.reuse->span, "`reuse " + decl.reuse->text + "`");
+    if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
     box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
     if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
     boxes[&decl] = MailboxId(program.mailboxes.size());
     sentTo.push_back(false);
     program.mailboxes.push_back(std::move(box));
+  }
+
+  static Reuse reuseOf(ast::ReuseRule rule) {
+    switch (rule) {
+    case ast::ReuseRule::DoubleBuffer: return Reuse::DoubleBuffer;
+    case ast::ReuseRule::Ack: return Reuse::Ack;
+    case ast::ReuseRule::Barrier: return Reuse::Barrier;
+    }
+    return Reuse::Auto;
   }
 
   void let(const ast::Let &s, ast::Span span, Block &out) {
@@ -149,11 +157,12 @@ private:
     constexpr std::int64_t kMostIterations = 1024; // they are written out when they are checked and compiled
     if (loop.first.value() < -kMostIterations || loop.last.value() > kMostIterations)
       return refuse(span, "a `for` beyond " + std::to_string(kMostIterations));
-    const bool before = std::exchange(unconditional, false);
+    const std::size_t before = sure;
+    if (loop.first.value() > loop.last.value()) sure = loops.size() + 1; // it is dropped with all that is in it
     loops.emplace_back(loop.variable, &out);
     for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
     loops.pop_back();
-    unconditional = before;
+    sure = before;
     if (ok && loop.first.value() <= loop.last.value()) out.push_back(std::move(loop));
   }
 
@@ -165,10 +174,10 @@ private:
       return;
     }
     If branch{*condition, {}, span.begin}, other{Index::negate(*condition), {}, span.begin};
-    const bool before = std::exchange(unconditional, false);
+    const std::size_t before = std::exchange(sure, loops.size());
     for (const ast::Stmt &stmt : s.then) statement(stmt, branch.body);
     for (const ast::Stmt &stmt : s.otherwise) statement(stmt, other.body);
-    unconditional = before;
+    sure = before;
     if (!ok) return;
     if (!branch.body.empty()) out.push_back(std::move(branch));
     if (!other.body.empty()) out.push_back(std::move(other));
@@ -258,8 +267,8 @@ private:
   ValueId load(const Slice &from, const ast::Expr &expr, Block &out) {
     Block *block = &out;
     // Only what no statement writes, and only out of loops that are sure to run.
-    if (program.buffers[from.buffer].direction == Direction::In && unconditional)
-      for (std::size_t depth = loops.size(); depth-- > 0 && !from.index.uses(loops[depth].first);)
+    if (program.buffers[from.buffer].direction == Direction::In)
+      for (std::size_t depth = loops.size(); depth-- > sure && !from.index.uses(loops[depth].first);)
         block = loops[depth].second;
     const ValueId v = program.addValue(program.buffers[from.buffer].name, from.length);
     block->push_back(Load{v, from, expr.span.begin});

@@ -120,6 +120,23 @@ struct Clear {
   SourceOffset where = 0;
 };
 
+/// Tells rank `peer` that this rank has begun the launch, and so is done with all that it has read in earlier ones.
+/// Outside packet loops, before anything that waits. Relaxed, unless it `releases`.
+struct Credit {
+  Index peer;
+  bool releases = false;
+  SourceOffset where = 0;
+};
+
+/// Waits until rank `peer` is done with what the copy of mailbox `box` that this launch uses held before: until it has
+/// begun the launch that many launches ago as the box has copies, but one. Inside a packet loop it orders the thread's
+/// later stores by dependency; outside, it acquires for the whole CTA.
+struct AwaitCredit {
+  MailboxId box;
+  Index peer;
+  SourceOffset where = 0;
+};
+
 /// result = op(a, b), element by element, accumulated in the order written.
 struct Combine {
   ValueId result;

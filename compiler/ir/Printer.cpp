@@ -39,6 +39,8 @@ private:
 
   void mailbox(const Mailbox &m) {
     os << "  mailbox " << m.name << "[" << m.slots << "] of " << str(m.length) << " sync " << keyword(m.sync);
+    if (m.reuse == Reuse::Ack) os << " reuse ack";
+    if (m.reuse == Reuse::Barrier) os << " reuse barrier";
     if (m.copies) os << " copies " << m.copies;
     if (m.lines) os << " lines " << m.lines << " at " << m.offset;
     os << "\n";
@@ -102,6 +104,8 @@ private:
         [&](const Read &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
         [&](const Signal &s) { os << " rank " << s.peer << " " << slot(s.box, s.slot); },
         [&](const Await &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Credit &s) { os << " rank " << s.peer << (s.releases ? " releasing" : ""); },
+        [&](const AwaitCredit &s) { os << " rank " << s.peer << " " << program.mailboxes[s.box].name; },
         [&](const Assign &s) { os << " " << str(s.value); },
         [&](const For &s) { os << " " << s.variable << " in " << s.first << " .. " << s.last; },
         [&](const If &s) { os << " " << s.condition; },

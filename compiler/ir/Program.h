@@ -26,6 +26,14 @@ struct Wire {
 };
 Wire wireOf(Sync sync);
 
+/// How a slot of a mailbox may be filled again.
+enum class Reuse {
+  Auto,         ///< as DoubleBuffer where that is proved for some number of copies, else as Ack
+  DoubleBuffer, ///< whoever fills it has received what its reader sent afterwards
+  Ack,          ///< its reader tells the writer: Credit, AwaitCredit
+  Barrier,      ///< a barrier of the team ends the launch
+};
+
 struct Value {
   std::string name; ///< the author's where there is one
   Length length;
@@ -54,6 +62,7 @@ struct Mailbox {
   Sync sync;
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
+  Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
@@ -97,6 +106,7 @@ struct Program {
 
   unsigned barriers = 0;
   std::uint64_t regionBytes = 0;
+  std::optional<std::uint64_t> creditOffset; ///< of the credits in the region, where there are any. Set by assignMemory
   std::string proof, strength; ///< what the checker says, and what its proof rests on
 
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.

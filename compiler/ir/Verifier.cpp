@@ -110,6 +110,11 @@ private:
           slot(s.box, s.slot);
           if (loop) fail("an await inside a packet loop");
         },
+        [&](const Credit &s) {
+          index(s.peer);
+          if (loop) fail("a credit inside a packet loop");
+        },
+        [&](const AwaitCredit &s) { slot(s.box, s.peer); },
         [&](const Assign &s) {
           use(s.value);
           if (!program.values[s.variable].variable) fail("an assignment to a value that is not variable");

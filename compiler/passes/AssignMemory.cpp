@@ -69,6 +69,11 @@ bool assignMemory(Program &program, Context &context) {
     return (a->sync == Sync::Sentinel) < (b->sync == Sync::Sentinel);
   });
   std::uint64_t at = llvm::alignTo(kBarrierWords + program.barriers * kMaxCtas * program.ranks * 4, 128);
+  program.creditOffset.reset();
+  walk(program.body, [&](const Stmt &s) {
+    if (std::holds_alternative<Credit>(s.op())) program.creditOffset = at;
+  });
+  if (program.creditOffset) at = llvm::alignTo(at + std::uint64_t(program.ranks) * 4, 128);
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);

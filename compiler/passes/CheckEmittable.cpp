@@ -88,6 +88,9 @@ private:
         if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
       } else if (const Index *slot = slotOf(s)) {
         if (at != 0 || !slot->isVariable(loop.variable)) refuse(s, "this way to read slots in a loop over `ranks`");
+      } else if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) {
+        if (loop.body.size() > 1 || !credit->peer.isVariable(loop.variable))
+          refuse(s, "`reuse ack` with this way to send in a loop over `ranks`");
       } else if (std::holds_alternative<Clear>(s.op())) {
         continue; // what receives clears
       } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {

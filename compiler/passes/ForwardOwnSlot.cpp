@@ -119,6 +119,7 @@ private:
 
 bool forwardOwnSlot(Program &program, Context &) {
   Forwarder(program).run();
+  forwardAtRoot(program);
   return true;
 }
 

@@ -27,7 +27,19 @@ bool formPacketLoops(ir::Program &program, Context &context);
 /// After formPacketLoops: a value stays in registers only within a loop.
 bool forwardOwnSlot(ir::Program &program, Context &context);
 
-/// Asks the checker; sets copies and proof, or reports the counterexample.
+/// The part of it for data that goes to one rank: where that alone reads its slots, what it sends to itself.
+void forwardAtRoot(ir::Program &program);
+
+/// Makes explicit what a declared rule of reuse needs. `ack`: Credits at the begin of the launch, an AwaitCredit before
+/// sends: in the packet loop where data shows its own arrival, before it where data is plain. `barrier`: a Barrier at the
+/// end. After forwardOwnSlot: a rank does not wait for itself.
+bool expandReuse(ir::Program &program, Context &context);
+
+/// Gives a mailbox the rule `ack`, as expandReuse does.
+void addCredits(ir::Program &program, ir::MailboxId box);
+
+/// Asks the checker; sets copies and proof, or reports the counterexample. A mailbox without a declared rule of reuse
+/// that no number of copies helps gets credits.
 bool chooseDepth(ir::Program &program, Context &context);
 
 /// Sets lines and offset of every mailbox and the size of the region. After chooseDepth.

@@ -57,6 +57,8 @@ std::string describe(const LaunchStatus &status, const Manifest &manifest, doubl
     what = "rank " + std::to_string(slot) + " at a barrier";
   else if (box == region::kWrap)
     what = "all ranks, to start its epochs anew";
+  else if (box == region::kCredit)
+    what = "rank " + std::to_string(slot) + " to begin a launch";
   else if (box < manifest.mailboxes.size())
     what = "mailbox `" + manifest.mailboxes[box].name + "`, slot " + std::to_string(slot);
   char seconds[32];

@@ -10,5 +10,6 @@ constexpr unsigned kMaxCtas = 256;
 /// Whom a wait was for, in LaunchStatus::where, where it is not the number of a mailbox.
 constexpr unsigned kBarrier = 0xffff;
 constexpr unsigned kWrap = 0xfffe;
+constexpr unsigned kCredit = 0xfffd;
 
 } // namespace coll::region

@@ -74,8 +74,12 @@ Machine::~Machine() = default;
 
 void Machine::setEpoch(std::uint32_t epoch) {
   const std::vector<std::uint32_t> words(kMaxCtas, epoch);
-  for (const Rank &rank : state->engine.ranks)
+  for (const Rank &rank : state->engine.ranks) {
     state->engine.memory.write(rank.region + region::kEpochs, words.data(), words.size() * 4);
+    // Whoever has done so many launches has begun them too.
+    const Manifest &manifest = state->engine.manifest;
+    if (manifest.credits) state->engine.memory.write(rank.region + manifest.credits, words.data(), manifest.ranks * 4);
+  }
 }
 
 Buffer Machine::allocate(int rank, std::string label, std::uint64_t bytes, unsigned misalignment) {

@@ -48,6 +48,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const
 }
 
 std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
+  if (manifest.credits) return (manifest.credits + std::uint64_t(manifest.ranks) * 4 + 127) / 128 * 128;
   return region::headerBytes(manifest.ranks, manifest.barriers);
 }
 
@@ -56,6 +57,8 @@ std::string Engine::describeInRegion(std::uint64_t offset) const {
   if (offset < region::kEpochs) return "word of the last launch's grid";
   if (offset < region::kWrapCounters) return format("epoch word %llu", wide((offset - region::kEpochs) / 4));
   if (offset < region::kBarrierWords) return format("wrap counter %llu", wide((offset - region::kWrapCounters) / 4));
+  if (manifest.credits && offset >= manifest.credits && offset < headerBytes(manifest))
+    return format("the credit of rank %llu", wide((offset - manifest.credits) / 4));
   if (offset < headerBytes(manifest)) {
     const std::uint64_t word = (offset - region::kBarrierWords) / 4;
     return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
@@ -161,6 +164,7 @@ std::string Engine::describeAbort() {
     const unsigned cta = word.where >> 48, wanted = std::uint32_t(word.epochs), seen = word.epochs >> 32;
     const std::string what = box == kBarrier                   ? "a barrier"
                              : box == kWrap                    ? "the meeting at the wrap of the epoch"
+                             : box == kCredit                  ? "a credit"
                              : box < manifest.mailboxes.size() ? "mailbox `" + manifest.mailboxes[box].name + "`"
                                                                : format("mailbox %u", box);
     text += format("rank %u, CTA %u gave up waiting for %s, slot %u: epoch %u wanted, %u found\n", rank, cta,

@@ -23,7 +23,8 @@ namespace {
 static_assert(sizeof(LaunchStatus) == sizeof(Status));
 static_assert(offsetof(LaunchStatus, where) == offsetof(Status, where));
 static_assert(offsetof(LaunchStatus, epochs) == offsetof(Status, epochs));
-static_assert(region::kMaxCtas == coll::kMaxCtas && region::kBarrier == coll::kBarrier && region::kWrap == coll::kWrap);
+static_assert(region::kMaxCtas == coll::kMaxCtas && region::kBarrier == coll::kBarrier && region::kWrap == coll::kWrap &&
+              region::kCredit == coll::kCredit);
 
 template <int N>
 struct Args {

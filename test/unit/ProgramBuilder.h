@@ -95,6 +95,8 @@ public:
   }
   Stmt signal(Index peer, MailboxId box, Index slot) { return Signal{box, std::move(peer), std::move(slot), next()}; }
   Stmt await(MailboxId box, Index slot) { return Await{box, std::move(slot), next()}; }
+  Stmt credit(Index peer, bool releases = false) { return Credit{std::move(peer), releases, next()}; }
+  Stmt awaitCredit(MailboxId box, Index peer) { return AwaitCredit{box, std::move(peer), next()}; }
   Stmt clear(MailboxId box, Index slot) { return Clear{box, std::move(slot), next()}; }
   Stmt combine(ValueId v, ValueId a, ValueId b, ReduceOp op = ReduceOp::Sum) { return Combine{v, op, a, b, next()}; }
   Stmt reduce(ValueId v, const char *variable, Block body, ValueId yield, ReduceOp op = ReduceOp::Sum) {

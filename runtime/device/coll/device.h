@@ -14,6 +14,7 @@
 #include "coll/ll128.h"
 #include "coll/sentinel.h"
 #include "coll/flag.h"
+#include "coll/credit.h"
 #include "coll/plain.h"
 #include "coll/slots.h"
 #include "coll/split.h"

@@ -4,6 +4,7 @@
 //   offset 0              the epoch: the CTAs of the last launch, then a word for each of kMaxCtas CTAs; zero when fresh
 //   offset 1040           wrap counters, two words of 4 bytes
 //   offset 1152           barrier words: [kBarriers][kMaxCtas][N] of 4 bytes; kBarriers is the kernel's count of barriers
+//   after that, aligned   a word of 4 bytes for each rank where the kernel has credits, coll::Credits
 //   after that, aligned   mailboxes; the compiler gives each its offset
 #pragma once
 
@@ -27,7 +28,8 @@ constexpr u64 kEpochs = 4;
 constexpr u64 kWrapCounters = 1040;
 constexpr u64 kBarrierWords = 1152;
 
-/// Bytes before the first mailbox of a kernel of `ranks` ranks with `barriers` barriers, a multiple of 128.
+/// Bytes before the credits and the first mailbox of a kernel of `ranks` ranks with `barriers` barriers, a multiple of
+/// 128.
 __device__ constexpr u64 headerBytes(u64 ranks, u64 barriers) {
   return (kBarrierWords + barriers * kMaxCtas * ranks * 4 + 127) / 128 * 128;
 }

@@ -35,9 +35,10 @@ struct alignas(16) Status {
 };
 
 /// The mailbox in `Status::where` is its number in the manifest, or one of these: a barrier (the slot is then the rank
-/// waited for), and the meeting of all CTAs at the wrap of the epoch.
+/// waited for), the meeting of all CTAs at the wrap of the epoch, and a credit (again the slot is the rank).
 constexpr u32 kBarrier = 0xffff;
 constexpr u32 kWrap = 0xfffe;
+constexpr u32 kCredit = 0xfffd;
 
 /// What every launch passes, whatever the algorithm. All fields are 8 bytes, so that host and device agree on the
 /// layout without a packing rule: N pointers, then four words.

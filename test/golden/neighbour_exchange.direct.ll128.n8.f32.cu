@@ -1,0 +1,67 @@
+// neighbour_exchange.direct.ll128   N = 8   f32   generated from neighbour_exchange.coll
+//
+// Contract  from_left == (me - 1).to_right
+// Contract  from_right == (me + 1).to_left
+// Mailbox   left[1], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 8389440 bytes
+// Mailbox   right[1], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 8389440 bytes
+// Proof     left: 2 copies, right: 2 copies; whoever writes epoch e+2 has received, directly or through others,
+//           something that the reader of e sent after it (rule T1, over 1 launches)
+// Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
+//           threads of a warp at once, arrive whole, which platforms have to declare; assumes that the end of a
+//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
+//           same sequence of launches on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = float;
+
+struct Args {
+  coll::Team<N> team;
+  const T *to_left; // T[M]
+  const T *to_right; // T[M]
+  T *from_left; // T[M]
+  T *from_right; // T[M]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Left = coll::ll128::Mailbox<T, N, 0, 1152, 1, 279648, 2>;
+using Right = coll::ll128::Mailbox<T, N, 1, 17898624, 1, 279648, 2>;
+using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // neighbour_exchange.coll:12    to_left -> (me - 1).right
+    const Packet to_left = coll::load<Shape, Packet>(launch, a.to_left, i, a.M);
+    launch.begin();
+    Right::send(launch, 7, 0, i, to_left);
+
+    // neighbour_exchange.coll:13    to_right -> (me + 1).left
+    const Packet to_right = coll::load<Shape, Packet>(launch, a.to_right, i, a.M);
+    Left::send(launch, 1, 0, i, to_right);
+
+    // neighbour_exchange.coll:14    from_left = left
+    const Packet left = coll::readSlot<Left>(launch, 0, i);
+    coll::store<Shape>(launch, a.from_left, i, a.M, left);
+
+    // neighbour_exchange.coll:15    from_right = right
+    const Packet right = coll::readSlot<Right>(launch, 0, i);
+    coll::store<Shape>(launch, a.from_right, i, a.M, right);
+  });
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+neighbour_exchange_direct_ll128_n8_f32(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) direct<coll::OnePacket>(launch, a);
+  else direct<coll::AnyPackets>(launch, a);
+}
