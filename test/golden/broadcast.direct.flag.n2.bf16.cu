@@ -53,7 +53,8 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       }
 
       // broadcast.coll:13    y = x
-      coll::store<Shape>(launch, a.y, i, a.M, x);
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+      coll::store<Shape>(launch, a.y, i, a.M, x_2);
     }
   });
 
@@ -66,7 +67,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   // broadcast.coll:11    if me == root {
   if (me != a.root) {
     // broadcast.coll:14    } else: y = box[root]
-    Box::await(launch, a.root, 1);
+    Box::await(launch, a.root, 1, me);
 
     Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
       const Packet box = coll::readSlot<Box>(launch, a.root, i);

@@ -70,7 +70,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   // scatter.coll:10    if me == root {
   if (me != a.root) {
     // scatter.coll:13    } else: y = box[root]
-    Box::await(launch, a.root, 1);
+    Box::await(launch, a.root, 1, me);
 
     Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
       const Packet box = coll::readSlot<Box>(launch, a.root, i);

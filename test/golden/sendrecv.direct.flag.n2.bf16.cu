@@ -47,7 +47,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   Box::announce(launch, a.shift, me);
 
   // sendrecv.coll:11    y = box[me - shift]
-  Box::await(launch, coll::rankAt<N>(me, N - a.shift), 1);
+  Box::await(launch, coll::rankAt<N>(me, N - a.shift), 1, me);
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     const Packet box = coll::readSlot<Box>(launch, coll::rankAt<N>(me, N - a.shift), i);
