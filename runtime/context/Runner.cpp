@@ -173,7 +173,7 @@ Result<RunReport> Runner::graph() {
   }
 
   const std::uint64_t replays = (request.launches + each - 1) / each;
-  const std::uint64_t most = std::max<std::uint64_t>(1, kBatchBytes / manifest.ranks / bytes);
+  const std::uint64_t most = std::max<std::uint64_t>(1, kBatchBytes / manifest.ranks / std::max<std::uint64_t>(1, bytes));
   for (std::uint64_t first = 0; first < replays; first += most)
     if (auto done = replayBatch(captured, graphs, *work, first, std::min(most, replays - first), bytes); !done)
       return done.error();
