@@ -81,7 +81,7 @@ TEST(Counter, TwoShotIsProved) {
 TEST(Counter, CopiesAreNeeded) {
   const Verdict v = verdict(counted({}));
   const Refutation r = refutation(counted({.copies = v.copies.at(0) - 1}));
-  EXPECT_EQ(r.kind, Kind::StaleSentinel) << r.explanation;
+  EXPECT_EQ(r.kind, Kind::OverwriteBeforeRead) << r.explanation;
 }
 
 TEST(Counter, SlotMustBeCleared) {

@@ -12,13 +12,13 @@ using Kind = Refutation::Kind;
 
 namespace {
 
-Verdict verdict(const ir::Program &program) {
+Verdict verdict(const ir::Program &program, const Options &options = {}) {
   EXPECT_EQ(ir::verify(program), "");
-  return check::check(program);
+  return check::check(program, options);
 }
 
-Refutation refutation(const ir::Program &program) {
-  const Verdict v = verdict(program);
+Refutation refutation(const ir::Program &program, const Options &options = {}) {
+  const Verdict v = verdict(program, options);
   EXPECT_FALSE(v.proved) << v.summary;
   return v.refutation.value_or(Refutation());
 }
@@ -122,9 +122,20 @@ TEST(Window, WhatPeersWriteMustBeThere) {
 
 TEST(Window, InPlaceUnderPeers) {
   EXPECT_EQ(refutation(pullOneShot({.inPlace = true})).kind, Kind::InplaceHazard);
-  const Refutation r = refutation(pullTwoShot({.push = true, .toNext = true}));
-  EXPECT_EQ(r.kind, Kind::InplaceHazard) << "piece me+1 is still being read";
-  EXPECT_EQ(refutation(pullTwoShot({.inPlace = false, .push = true, .toNext = true})).kind, Kind::WrongResult);
+  Options full; // all pieces as long as each other
+  full.counts = {{{"M", 64}}};
+  EXPECT_EQ(refutation(pullTwoShot({.push = true, .toNext = true}), full).kind, Kind::WrongResult);
+  ProgramBuilder b(2); // piece me+1 is written while its reader may be at it
+  const std::vector<std::string> M = {"M"};
+  const auto x = b.window(b.in("x", M)), y = b.window(b.out("y", M));
+  const auto v = b.value("X", piece(M, me()));
+  const auto next = ir::Index::mod(ir::Index::add(me(), num(1)), num(2));
+  b.inplace(b.all(y), b.all(x), "y", "x");
+  ir::Block body = block(b.barrier());
+  body.push_back(b.packets(piece(M, num(0)), block(b.load(v, b.of(next, b.pieceOf(x, me()))),
+                                                   b.store(b.of(next, b.pieceOf(y, next)), v))));
+  body.push_back(b.barrier());
+  EXPECT_EQ(refutation(b.finish(std::move(body)), full).kind, Kind::InplaceHazard);
 }
 
 // A barrier orders CTA c with CTA c, and different slices give an element to different CTAs.
@@ -134,12 +145,13 @@ TEST(Window, BarrierOrdersNotAllThreads) {
   const auto x = b.in("x", M), t = b.window(b.out("t", M)), y = b.out("y", M);
   const auto v = b.value("x", whole(M)), s = b.value("X", piece(M, me()));
   const auto other = ir::Index::mod(ir::Index::add(me(), num(1)), num(2));
-  const ir::Program program = b.finish(
-      block(b.barrier(), b.packets(whole(M), block(b.load(v, b.all(x)), b.store(b.all(t), v))), b.barrier(),
-            b.packets(piece(M, num(0)),
-                      block(b.load(s, b.of(other, b.pieceOf(t, me()))), b.store(b.pieceOf(y, me()), s))),
-            b.barrier()));
-  const Refutation r = refutation(program);
+  ir::Block body = block(b.barrier());
+  body.push_back(b.packets(whole(M), block(b.load(v, b.all(x)), b.store(b.all(t), v))));
+  body.push_back(b.barrier());
+  body.push_back(b.packets(piece(M, num(0)),
+                           block(b.load(s, b.of(other, b.pieceOf(t, me()))), b.store(b.pieceOf(y, me()), s))));
+  body.push_back(b.barrier());
+  const Refutation r = refutation(b.finish(std::move(body)));
   EXPECT_EQ(r.kind, Kind::ReadWithoutArrival);
   EXPECT_TRUE(says(r, "by different slices, so by different CTAs"));
 }
