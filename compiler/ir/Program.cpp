@@ -39,7 +39,12 @@ Wire Program::wire() const {
 unsigned Program::bulkUnits() const {
   const bool mailed = llvm::any_of(mailboxes, [](const Mailbox &box) { return box.payload; });
   if (mailed || !hasWindows()) return 0;
-  return ranks <= 4 ? 4 : ranks <= 8 ? 2 : 1; // a thread holds a packet of each of a few ranks in registers
+  // A thread holds a packet of each of a few ranks in registers, and accumulates in 4 bytes or more.
+  constexpr unsigned kPackets = 16, kMostWords = 96;
+  const unsigned accumulated = op ? std::max(4u, 16 / sizeOf(dtype)) : 0;
+  for (const unsigned units : {4u, 2u})
+    if (ranks * units <= kPackets && ranks * units * 4 + units * accumulated <= kMostWords) return units;
+  return 1;
 }
 
 std::uint64_t Program::chunkPackets() const {

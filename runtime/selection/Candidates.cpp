@@ -167,11 +167,12 @@ std::optional<Estimate> Candidates::estimate(const std::string &name, const Call
 std::vector<Choice> Candidates::ranked(const Call &call) const {
   std::vector<Choice> choices;
   std::set<std::string> unmeasured;
-  std::uint64_t quickest = UINT64_MAX; // of those that were measured anywhere
+  std::uint64_t quickest = UINT64_MAX; // of those that were measured somewhere
+  bool beyond = true;                  // whether all of them are drawn on from there
   const auto add = [&](const std::string &name) {
     const auto estimated = estimate(name, call);
     if (!estimated) return;
-    if (estimated->from) quickest = std::min(quickest, estimated->nanoseconds);
+    if (estimated->from) quickest = std::min(quickest, estimated->nanoseconds), beyond &= estimated->predicted;
     else unmeasured.insert(name);
     Choice choice{name, estimated->ctas, estimated->threads, estimated->nanoseconds, estimated->predicted};
     if (options.maxCtas && choice.ctas > options.maxCtas) choice.ctas = options.maxCtas;
@@ -182,9 +183,9 @@ std::vector<Choice> Candidates::ranked(const Call &call) const {
   if (nccl)
     for (const char *name : kNcclNames)
       if (options.symmetric || name == std::string("nccl")) add(name);
-  // What nobody has measured is not taken before what somebody has.
+  // Where nothing near was measured, what nobody has measured is not taken before what somebody has.
   for (Choice &choice : choices)
-    if (quickest != UINT64_MAX && unmeasured.count(choice.name))
+    if (beyond && quickest != UINT64_MAX && unmeasured.count(choice.name))
       choice.nanoseconds = std::max(choice.nanoseconds, quickest + (quickest != UINT64_MAX - 1));
   std::sort(choices.begin(), choices.end(), [](const Choice &a, const Choice &b) {
     return std::tie(a.nanoseconds, a.name) < std::tie(b.nanoseconds, b.name);

@@ -125,7 +125,7 @@ TEST(Window, InPlaceUnderPeers) {
   Options full; // all pieces as long as each other
   full.counts = {{{"M", 64}}};
   EXPECT_EQ(refutation(pullTwoShot({.push = true, .toNext = true}), full).kind, Kind::WrongResult);
-  ProgramBuilder b(2); // piece me+1 is written while its reader may be at it
+  ProgramBuilder b(2); // what a peer may be reading is written
   const std::vector<std::string> M = {"M"};
   const auto x = b.window(b.in("x", M)), y = b.window(b.out("y", M));
   const auto v = b.value("X", piece(M, me()));
@@ -133,7 +133,7 @@ TEST(Window, InPlaceUnderPeers) {
   b.inplace(b.all(y), b.all(x), "y", "x");
   ir::Block body = block(b.barrier());
   body.push_back(b.packets(piece(M, num(0)), block(b.load(v, b.of(next, b.pieceOf(x, me()))),
-                                                   b.store(b.of(next, b.pieceOf(y, next)), v))));
+                                                   b.store(b.pieceOf(y, next), v))));
   body.push_back(b.barrier());
   EXPECT_EQ(refutation(b.finish(std::move(body)), full).kind, Kind::InplaceHazard);
 }

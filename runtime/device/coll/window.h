@@ -22,6 +22,7 @@ __device__ inline P reduceRanks(Part part) {
       if (first + s == 0) acc.start(parts[s]);
       else if (N % kBatch == 0 || first + s < N) acc.template take<Op>(parts[s]);
   }
+  acc.template finish<Op, N>();
   return acc.rounded();
 }
 
