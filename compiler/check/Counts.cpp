@@ -6,6 +6,14 @@
 
 namespace coll::check {
 
+/// Rows in groups are whole ones: how many elements a group has where `NAME/SIZE` is the extent of a buffer, else 1.
+static std::uint64_t groupOf(const ir::Program &program, const std::string &name) {
+  for (const ir::Buffer &b : program.buffers)
+    for (const std::string &e : b.extents)
+      if (e.rfind(name + "/", 0) == 0) return std::stoull(e.substr(name.size() + 1));
+  return 1;
+}
+
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
   const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
@@ -19,7 +27,8 @@ std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.chunks && program.chunks->of.kind == ir::Length::Kind::Piece)
     classes.insert(classes.end(), {3 * n * unit - least - 1, (n - 1) * least});
   std::vector<Extents> all;
-  auto add = [&](const Extents &counts) {
+  auto add = [&](Extents counts) {
+    for (auto &[name, count] : counts) count *= groupOf(program, name);
     for (const ir::Buffer &b : program.buffers)
       if (program.maxBytes && program.product(b.extents, counts) * sizeOf(b.dtype) > program.maxBytes) return;
     if (std::find(all.begin(), all.end(), counts) == all.end()) all.push_back(counts);
@@ -35,7 +44,7 @@ std::vector<Extents> countClasses(const ir::Program &program) {
   // A bound below all of them still allows the smallest launch.
   if (all.empty()) {
     Extents counts;
-    for (const std::string &e : program.extents) counts[e] = 1;
+    for (const std::string &e : program.extents) counts[e] = groupOf(program, e);
     all.push_back(counts);
   }
   return all;

@@ -150,6 +150,7 @@ std::optional<std::uint64_t> Dataflow::extent(int rank, const Step &step) {
     if (operand == ir::kNone) continue;
     // What a rank keeps for itself is only looked at in its own slot.
     if ((step.kind == Kind::Poll || step.kind == Kind::Read) && step.index != rank) continue;
+    if (program.values[operand].spread == ir::Spread::Everywhere) continue; // as long as there is need
     const std::int64_t has = r.elements[operand];
     const std::string name = "`" + program.values[operand].name + "`";
     if (has < 0) {
@@ -201,6 +202,7 @@ bool Dataflow::perform(int rank, const Step &step) {
 
 void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
+  if (step.everyRow) return loadRow(rank, step);
   const std::uint64_t base = sizes.begin(step);
   if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
@@ -211,8 +213,44 @@ void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   conflict(rank, storage[step.peer].load(step, by, base, begin, end, value(r, step.value)));
 }
 
+/// Every thread reads some of the row, whichever packets of the matrix it has.
+void Dataflow::loadRow(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  const std::uint64_t length = sizes.longest(step.rows);
+  if (length != storage[rank].size(step.buffer))
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "`" + program.buffers[step.buffer].name + "` is no row of the matrix", "");
+  conflict(rank, storage[rank].load(step, {causality, rank, r.packets}, 0, 0, length, scratch, true));
+  if (scratch.size() != 1)
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "`" + program.buffers[step.buffer].name + "` is read as a row after parts of it were written", "");
+  const Segment row = scratch.front();
+  Segment all = symbols.apply(Symbols::kEveryRow, {classes.begin(r.packets), classes.ends[r.packets], row.node, 0}, row.shift);
+  value(r, step.value).assign(1, all);
+}
+
+/// What is constant along a row goes to one element for it, which one of the row's threads stores.
+void Dataflow::storeRows(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  const Content &of = value(r, step.a);
+  const std::uint64_t n = sizes.longest(step.rows);
+  if (n != storage[rank].size(step.buffer))
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "`" + program.buffers[step.buffer].name + "` has not one element for each row", "");
+  if (n == 0) return;
+  const Segment first = of.front();
+  const Segment rows{0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0};
+  storage[rank].peek(step.buffer, 0, n, scratch);
+  const bool same = scratch.size() == 1 && scratch.front().node == rows.node && scratch.front().shift == 0;
+  if (of.size() == 1 && r.packets == 0) return conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, 0, 0, n, {rows}));
+  if (of.size() != 1 || !same)
+    refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+           "the elements of a row differ in what goes to `" + program.buffers[step.buffer].name + "`", "");
+}
+
 void Dataflow::store(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
+  if (step.perRow) return storeRows(rank, step);
   const std::uint64_t base = sizes.begin(step);
   if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
@@ -325,6 +363,20 @@ void Dataflow::operate(int rank, const Step &step) {
   Rank &r = ranks[rank];
   if (step.kind == Kind::Fold && step.first) {
     value(r, step.value) = value(r, step.a);
+    return;
+  }
+  if (step.kind == Kind::Number) {
+    value(r, step.value) = symbols.everywhere(Symbols::Code(step.code), step.detail);
+    return;
+  }
+  if (step.kind == Kind::Map || step.kind == Kind::Round || step.kind == Kind::RowReduce) {
+    if (step.kind == Kind::Map)
+      symbols.map(step.function, value(r, step.a), step.b == ir::kNone ? nullptr : &value(r, step.b), step.type, scratch);
+    else if (step.kind == Kind::Round)
+      symbols.map(ir::Function::Convert, value(r, step.a), nullptr, program.dtype, scratch);
+    else
+      symbols.apply(step.code, value(r, step.a), scratch, step.detail);
+    std::swap(value(r, step.value), scratch);
     return;
   }
   const bool fold = step.kind == Kind::Fold;

@@ -84,7 +84,9 @@ private:
   bool barrier(const Step &step);
   void control(int rank, const Step &step);
   void load(int rank, const Step &step, std::uint64_t n);
+  void loadRow(int rank, const Step &step);
   void store(int rank, const Step &step, std::uint64_t n);
+  void storeRows(int rank, const Step &step);
   void send(int rank, const Step &step, std::uint64_t n);
   bool receive(int rank, const Step &step, std::uint64_t n);
   void clear(int rank, const Step &step);

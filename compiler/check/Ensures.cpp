@@ -2,6 +2,7 @@
 #include "check/Dataflow.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace coll::check {
 namespace {
@@ -64,6 +65,7 @@ private:
     const std::int64_t base = begin(e.target, here);
     const std::uint64_t n = program.elements(e.target.length, sizes.counts(), here);
     storage[me].peek(e.target.buffer, base, base + n, held);
+    if (e.kind == ir::Ensures::Kind::Formula) return computed(e, me, variable, base, n);
     Segment expected{0, n, 0, 0};
     want.clear();
     if (e.kind == ir::Ensures::Kind::Copy) {
@@ -80,6 +82,79 @@ private:
       if (!(e.kind == ir::Ensures::Kind::Copy || exactTree ? sameNode(s, expected) : sameLeaves(s)))
         return refute(e, me, base, s);
     return sameEverywhere(e, me, base);
+  }
+
+  // ---- Arithmetic ----
+
+  /// The formula with symbolic data, against what the target holds.
+  bool computed(const ir::Ensures &e, int me, int variable, std::int64_t base, std::uint64_t n) {
+    const std::uint64_t elements = program.elements(e.domain, sizes.counts(), scope(e, me, variable, -1));
+    std::vector<Content> values;
+    for (const ir::FormulaNode &node : e.formula) values.push_back(valueOf(e, node, me, variable, elements, values));
+    Content expected = values.back();
+    if (e.formula.back().spread != ir::Spread::Element) {
+      const Segment first = expected.front();
+      expected.assign(1, {0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0});
+    }
+    for (std::size_t i = 0, j = 0; i < held.size() && j < expected.size();) {
+      if (!sameNode(held[i], expected[j])) return differs(e, me, base, held[i], expected[j]);
+      const std::uint64_t end = std::min(held[i].end, expected[j].end);
+      i += held[i].end == end, j += expected[j].end == end;
+    }
+    return true;
+  }
+
+  Content valueOf(const ir::Ensures &e, const ir::FormulaNode &node, int me, int variable, std::uint64_t elements,
+                  const std::vector<Content> &values) {
+    using Kind = ir::FormulaNode::Kind;
+    Content out;
+    switch (node.kind) {
+    case Kind::Input: return {input(node, int(node.from.evaluate(scope(e, me, variable, -1)).value_or(0)), elements, scope(e, me, variable, -1))};
+    case Kind::Exit: {
+      const auto begin = std::uint64_t(this->begin(node.source, scope(e, me, variable, -1)));
+      storage[me].peek(node.source.buffer, begin, begin + elements, out);
+      return out;
+    }
+    case Kind::Reduction: {
+      Segment sum{};
+      for (int r = 0; r < program.ranks; ++r) {
+        const auto here = scope(e, me, variable, -1);
+        const auto lookup = [&](llvm::StringRef name) { return name == node.variable ? std::optional<std::int64_t>(r) : here(name); };
+        const Segment next = input(node, r, elements, lookup);
+        sum = r ? symbols.combine(node.op, sum, next) : next;
+      }
+      return {sum};
+    }
+    case Kind::Constant: return symbols.everywhere(Symbols::kConstant, std::bit_cast<std::int64_t>(node.value));
+    case Kind::Argument: {
+      std::size_t index = 0;
+      while (program.scalars[index].name != node.scalar) ++index;
+      return symbols.everywhere(Symbols::kArgument, std::int64_t(index));
+    }
+    case Kind::Map:
+      symbols.map(node.function, values[node.a], node.b == ir::kNone ? nullptr : &values[node.b], node.dtype, out);
+      return out;
+    case Kind::RowReduce: symbols.apply(Symbols::kRows + int(node.rowOp), values[node.a], out, node.group); return out;
+    }
+    return out;
+  }
+
+  Segment input(const ir::FormulaNode &node, int rank, std::uint64_t elements, const ir::Index::Lookup &lookup) {
+    const Segment all{0, elements, symbols.input(rank, node.source.buffer), begin(node.source, lookup)};
+    return node.everyRow ? symbols.apply(Symbols::kEveryRow, {0, elements, all.node, 0}, all.shift) : all;
+  }
+
+  bool differs(const ir::Ensures &e, int me, std::int64_t base, const Segment &is, const Segment &should) {
+    if (is.node == Symbols::kUnwritten)
+      return fail(Kind::WrongResult, e, me, base, is, "not written", "store to every part of the output");
+    Node a = is.node, b = should.node;
+    std::int64_t atA = std::int64_t(is.begin) + is.shift, atB = std::int64_t(is.begin) + should.shift;
+    symbols.descend(a, atA, b, atB);
+    const std::string have = symbols.text(a, atA), want = symbols.text(b, atB);
+    return fail(Kind::WrongResult, e, me, base, is,
+                have == want ? "computed from other elements of " + have
+                             : "computed with " + have + " where `ensures` has " + want,
+                "compute what `ensures` says, in the same order and with the same roundings");
   }
 
   /// Notes what element 0 takes from rank r, and gives it as a segment.

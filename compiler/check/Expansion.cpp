@@ -1,13 +1,21 @@
 #include "check/Expansion.h"
 
+#include "check/Symbols.h"
+
 #include <algorithm>
+#include <bit>
 
 namespace coll::check {
 namespace {
 
 class Expander {
 public:
-  explicit Expander(const ir::Program &p) : program(p) { out.program = &p; }
+  explicit Expander(const ir::Program &p)
+      : program(p), computes(llvm::any_of(p.ensures, [](const ir::Ensures &e) {
+          return e.kind == ir::Ensures::Kind::Formula;
+        })) {
+    out.program = &p;
+  }
 
   Expansion run(const std::vector<std::vector<std::int64_t>> &scalars) {
     std::size_t total = 0;
@@ -39,12 +47,14 @@ private:
   };
 
   const ir::Program &program;
+  const bool computes; ///< the contract says where it rounds
   Expansion out;
   std::vector<Box> boxes;
   std::vector<int> slotNumbers; ///< of (box, owner, index), kNone until used
   std::vector<std::pair<llvm::StringRef, std::int64_t>> scope;
   int rank = 0;
   bool inPackets = false;
+  int loopLength = 0; ///< of the packet loop
 
   std::vector<Step> &steps() { return out.variants.back().steps.back(); }
 
@@ -179,12 +189,14 @@ private:
           Step step{Step::Kind::Load};
           step.where = s.where, step.value = s.result;
           setSlice(step, s.from);
+          if ((step.everyRow = s.everyRow)) step.rows = step.length, setLength(step, program.values[s.result].length);
           emit(step);
         },
         [&](const ir::Store &s) {
           Step step{Step::Kind::Store};
           step.where = s.where, step.a = s.value;
           setSlice(step, s.to);
+          if ((step.perRow = s.perRow)) step.rows = step.length, setLength(step, program.values[s.value].length);
           emit(step);
         },
         [&](const ir::Send &s) {
@@ -208,6 +220,28 @@ private:
         [&](const ir::Clear &s) {
           out.clears = true;
           receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where);
+        },
+        [&](const ir::Constant &s) {
+          number(s.result, Symbols::kConstant, std::bit_cast<std::int64_t>(s.value), s.where);
+        },
+        [&](const ir::Argument &s) {
+          std::size_t index = 0;
+          while (program.scalars[index].name != s.scalar) ++index;
+          number(s.result, Symbols::kArgument, std::int64_t(index), s.where);
+        },
+        [&](const ir::Map &s) {
+          Step step{Step::Kind::Map};
+          step.where = s.where, step.value = s.result, step.a = s.a, step.b = s.b;
+          step.function = s.function, step.type = program.values[s.result].dtype;
+          setValueLength(step, s.result);
+          emit(step);
+        },
+        [&](const ir::RowReduce &s) {
+          Step step{Step::Kind::RowReduce};
+          step.where = s.where, step.value = s.result, step.a = s.value;
+          step.code = Symbols::kRows + int(s.op), step.detail = s.group;
+          setValueLength(step, s.result);
+          emit(step);
         },
         [&](const ir::Combine &s) {
           Step step{Step::Kind::Combine};
@@ -235,6 +269,19 @@ private:
         [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
   }
 
+  void number(int value, int code, std::int64_t detail, ir::SourceOffset where) {
+    Step step{Step::Kind::Number};
+    step.where = where, step.value = value, step.code = code, step.detail = detail;
+    setValueLength(step, value);
+    emit(step);
+  }
+
+  /// What is constant everywhere is as long as the loop's vectors.
+  void setValueLength(Step &step, int value) {
+    if (program.values[value].spread == ir::Spread::Everywhere) step.length = loopLength;
+    else setLength(step, program.values[value].length);
+  }
+
   void reduce(const ir::Reduce &s) {
     for (int r = 0; r < program.ranks; ++r) {
       scope.emplace_back(s.variable, r);
@@ -245,6 +292,11 @@ private:
       setLength(step, program.values[s.result].length);
       emit(step);
     }
+    if (!computes || program.values[s.result].dtype == DType::F32 || !isFloat(program.dtype)) return;
+    Step step{Step::Kind::Round};
+    step.where = s.where, step.value = step.a = s.result;
+    setLength(step, program.values[s.result].length);
+    emit(step);
   }
 
   void forRanks(const ir::ForRanks &s) {
@@ -301,7 +353,7 @@ private:
     const int begin = int(steps().size());
     Step loop{Step::Kind::Packets};
     loop.where = s.where;
-    loop.length = lengthNumber(s.domain);
+    loop.length = loopLength = lengthNumber(s.domain);
     steps().push_back(loop);
     inPackets = true;
     block(s.body);

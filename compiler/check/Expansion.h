@@ -23,6 +23,10 @@ struct Step {
     AwaitCredit, ///< waits until `peer` is done with what the copy of `box` held before
     Combine, ///< value = a op b
     Fold,    ///< value = value op a; the first time, value = a
+    Round,   ///< value, as the program's type has it
+    Map,     ///< value = function(a, b), of type `type`
+    Number,  ///< value = `code` and `detail`, as Symbols has them, everywhere
+    RowReduce, ///< value = what `code` makes of the rows of a, or of groups of `detail`
     Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`
     PacketsEnd,
     Branches, ///< begin of a loop over ranks whose iterations both send and receive: no order between them
@@ -34,6 +38,8 @@ struct Step {
   ReduceOp op = ReduceOp::Sum;
   bool first = false;   ///< of a Fold
   bool releases = false; ///< of a Credit
+  bool everyRow = false; ///< of a Load: the slice, of length `rows`, is every row
+  bool perRow = false;   ///< of a Store: one element, of `rows`, for each row or group of a
   bool isSlice = false; ///< begins at row `number` or piece `number` of the buffer
   int value = ir::kNone, a = ir::kNone, b = ir::kNone;
   int box = ir::kNone, peer = 0, index = 0;
@@ -42,6 +48,11 @@ struct Step {
   int length = 0; ///< in Expansion::lengths; of the value that is made, stored or sent
   int piece = 0;  ///< which, if that length is a Piece
   int number = 0;
+  int rows = 0;    ///< in Expansion::lengths
+  ir::Function function{}; ///< of a Map
+  DType type{};
+  int code = 0;
+  std::int64_t detail = 0;
   int room = 0;    ///< of a Send: the length that the slot was declared for, in Expansion::lengths
   int partner = 0; ///< of Packets and PacketsEnd: the position of the other
   ir::SourceOffset where = 0;

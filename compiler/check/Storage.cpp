@@ -61,11 +61,11 @@ Storage::Conflict Storage::conflict(const Access &earlier, const Access &later, 
 }
 
 Storage::Conflict Storage::load(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin,
-                                std::uint64_t end, Content &out) {
+                                std::uint64_t end, Content &out, bool byAll) {
   const Place &place = places[step.buffer];
   const std::uint64_t start = base + place.offset;
   std::vector<Cell> &area = areas[place.area];
-  const Access access{&step, std::int64_t(start), by.causality.now(by.rank, by.packets)};
+  const Access access{&step, byAll ? INT64_MIN : std::int64_t(start), by.causality.now(by.rank, by.packets)};
   Conflict result;
   out.clear();
   auto [first, last] = cut(area, start + begin, start + end);

@@ -31,8 +31,9 @@ public:
 
   /// Elements [begin, end) of the vector that starts at element `base` of the buffer, by the threads that own the
   /// packets of a vector of that base. Empty conflict if all is well.
+  /// With `byAll`, by other threads too.
   Conflict load(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
-                Content &out);
+                Content &out, bool byAll = false);
   Conflict store(const Step &step, const Accessor &by, std::uint64_t base, std::uint64_t begin, std::uint64_t end,
                  const Content &value);
 

@@ -1,5 +1,9 @@
 #include "check/Symbols.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
+#include <bit>
+
 namespace coll::check {
 
 namespace {
@@ -12,7 +16,7 @@ std::size_t mix(std::size_t hash, std::uint64_t value) {
 } // namespace
 
 Symbols::Symbols(const ir::Program &program)
-    : buffers(int(program.buffers.size())), firstOperation(1 + program.ranks * buffers), table(1024, 0) {}
+    : program(program), buffers(int(program.buffers.size())), firstOperation(1 + program.ranks * buffers), table(1024, 0) {}
 
 void append(Content &content, Segment segment) {
   if (segment.begin >= segment.end) return;
@@ -29,7 +33,7 @@ void append(Content &content, Segment segment) {
 Segment Symbols::combine(ReduceOp op, const Segment &a, const Segment &b) {
   // a op b has the bits of b op a, for all operators and types: one node for both.
   if (std::tie(b.node, b.shift) < std::tie(a.node, a.shift)) return combine(op, b, a);
-  return {a.begin, a.end, intern({op, a.node, b.node, b.shift - a.shift}), a.shift};
+  return {a.begin, a.end, intern({int(op), a.node, b.node, b.shift - a.shift}), a.shift};
 }
 
 void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &out) {
@@ -45,7 +49,7 @@ void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &
 }
 
 void Symbols::anyOrder(Content &content, int number) {
-  for (Segment &s : content) s.node = intern({ReduceOp::Sum, s.node, ir::kNone, number});
+  for (Segment &s : content) s.node = intern({int(ReduceOp::Sum), s.node, ir::kNone, number});
 }
 
 Node Symbols::intern(const Operation &o) {
@@ -65,6 +69,87 @@ void Symbols::grow() {
   for (const Operation &o : all) intern(o);
 }
 
+Segment Symbols::apply(int code, const Segment &of, std::int64_t detail) {
+  return {of.begin, of.end, intern({code, of.node, ir::kNone, detail}), of.shift};
+}
+
+void Symbols::apply(int code, const Content &of, Content &out, std::int64_t detail) {
+  out.clear();
+  for (const Segment &s : of) append(out, apply(code, s, detail));
+}
+
+Content Symbols::everywhere(Code code, std::int64_t detail) {
+  return {{0, UINT64_MAX, intern({code, ir::kNone, ir::kNone, detail}), 0}};
+}
+
+/// Whether all that a node can be is of a type, so that rounding to it changes nothing.
+bool Symbols::isA(Node node, DType type) const {
+  if (node == kUnwritten) return false;
+  if (node < firstOperation) return program.buffers[(node - 1) % buffers].dtype == type;
+  const Operation &o = operations[node - firstOperation];
+  return o.op == kConverts + int(type) || (o.op == kEveryRow && isA(o.left, type));
+}
+
+void Symbols::map(ir::Function function, const Content &a, const Content *b, DType type, Content &out) {
+  using ir::Function;
+  out.clear();
+  if (function == Function::Convert) {
+    for (const Segment &s : a)
+      // Every narrow float is an f32.
+      append(out, type == DType::F32 || isA(s.node, type) ? s : apply(kConverts + int(type), s));
+    return;
+  }
+  if (!b) return apply(kMaps + int(function), a, out);
+  switch (function) {
+  case Function::Add: return combine(ReduceOp::Sum, a, *b, out);
+  case Function::Mul: return combine(ReduceOp::Prod, a, *b, out);
+  case Function::Min: return combine(ReduceOp::Min, a, *b, out);
+  case Function::Max: return combine(ReduceOp::Max, a, *b, out);
+  default: break;
+  }
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b->size();) {
+    const Segment &x = a[i], &y = (*b)[j];
+    const std::uint64_t begin = std::max(x.begin, y.begin), end = std::min(x.end, y.end);
+    append(out, {begin, end, intern({kMaps + int(function), x.node, y.node, y.shift - x.shift}), x.shift});
+    i += x.end == end, j += y.end == end;
+  }
+}
+
+std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
+  if (node == kUnwritten) return "nothing";
+  if (node < firstOperation)
+    return program.buffers[(node - 1) % buffers].name + " of rank " + std::to_string((node - 1) / buffers);
+  const Operation &o = operations[node - firstOperation];
+  if (o.op == kConstant) return llvm::formatv("{0}", std::bit_cast<double>(o.delta)).str();
+  if (o.op == kArgument) return program.scalars[std::size_t(o.delta)].name;
+  if (depth == 0) return "…";
+  const std::string left = text(o.left, at, depth - 1);
+  if (o.op == kEveryRow) return left;
+  if (o.op == kOfRow) return "that of a row of " + left;
+  if (o.op >= kRows) return ir::keyword(ir::RowOp(o.op - kRows)).str() + "(" + left + ")";
+  if (o.op >= kConverts) return "(" + left + " as " + std::string(keyword(DType(o.op - kConverts))) + ")";
+  const std::string name = o.op >= kMaps ? ir::keyword(ir::Function(o.op - kMaps)).str() : std::string(keyword(ReduceOp(o.op)));
+  if (o.right == ir::kNone) return name + "(" + left + ")";
+  return name + "(" + left + ", " + text(o.right, at + o.delta, depth - 1) + ")";
+}
+
+void Symbols::descend(Node &a, std::int64_t &atA, Node &b, std::int64_t &atB) const {
+  while (a >= firstOperation && b >= firstOperation) {
+    const Operation &x = operations[a - firstOperation], &y = operations[b - firstOperation];
+    const bool two = x.right != ir::kNone;
+    if (x.op != y.op || x.op >= kConstant || (!two && x.delta != y.delta)) return;
+    const bool left = x.left == y.left && atA == atB, right = x.right == y.right && atA + x.delta == atB + y.delta;
+    if (!left && (!two || right)) {
+      a = x.left, b = y.left;
+    } else if (two && left && !right) {
+      atA += x.delta, atB += y.delta;
+      a = x.right, b = y.right;
+    } else {
+      return;
+    }
+  }
+}
+
 bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const {
   // Folds lean to the left, so the right operands wait on a stack instead of this calling itself.
   std::vector<std::pair<Node, std::int64_t>> todo{{node, at}};
@@ -78,9 +163,9 @@ bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std
       out.push_back({(next - 1) / buffers, (next - 1) % buffers, element});
     } else {
       const Operation &o = operations[next - firstOperation];
-      same &= op == o.op;
+      same &= op && int(*op) == o.op;
       if (o.right != ir::kNone) todo.emplace_back(o.right, element + o.delta);
-      todo.emplace_back(o.left, element);
+      if (o.left != ir::kNone) todo.emplace_back(o.left, element);
     }
   }
   return same;

@@ -13,7 +13,8 @@ namespace coll::check {
 using Node = int;
 
 /// Elements [begin, end) of a vector: element k is `node` at k + shift. For an input that is element k + shift of the
-/// argument; an operation takes its left operand there and its right one at k + shift + Symbols::delta.
+/// argument; an operation takes its left operand there and its right one at k + shift + Symbols::delta. What is constant
+/// along rows is the same function of the element as of any other of its row; no shift takes a row apart.
 struct Segment {
   std::uint64_t begin, end;
   Node node;
@@ -38,6 +39,30 @@ public:
 
   /// The same with all operations in an order that is not known, and another one for each `number`.
   void anyOrder(Content &content, int number);
+  /// What the nodes of arithmetic do; reductions and operators are of their ReduceOp, and so is the arithmetic that
+  /// computes the same.
+  enum Code : int {
+    kMaps = 16,       ///< + Function
+    kConverts = 64,   ///< + DType
+    kRows = 128,      ///< + RowOp; of groups of `delta` elements if that is not 0
+    kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
+    kOfRow,           ///< element r is that of row r, `delta` further
+    kConstant = 192,  ///< its bits are `delta`
+    kArgument,        ///< number `delta` of Program::scalars
+  };
+
+  /// An operation of one operand; `detail` is what Code says of `delta`.
+  Segment apply(int code, const Segment &of, std::int64_t detail = 0);
+  void apply(int code, const Content &of, Content &out, std::int64_t detail = 0);
+  /// A Map, of one or two operands; `type` is that of its result.
+  void map(ir::Function function, const Content &a, const Content *b, DType type, Content &out);
+  /// What is the same everywhere, for vectors of any length.
+  Content everywhere(Code code, std::int64_t detail);
+
+  /// The expression in the text's terms, cut short where it is long, and what two of them differ in: the first places
+  /// where they do.
+  std::string text(Node node, std::int64_t at, unsigned depth = 4) const;
+  void descend(Node &a, std::int64_t &atA, Node &b, std::int64_t &atB) const;
 
   struct Leaf {
     int rank;
@@ -54,17 +79,19 @@ public:
 
 private:
   struct Operation {
-    ReduceOp op;
-    Node left, right; ///< right is kNone where there is but one
+    int op; ///< a ReduceOp or a Code
+    Node left, right; ///< kNone where there is none
     std::int64_t delta;
     bool operator==(const Operation &) const = default;
   };
 
+  const ir::Program &program;
   int buffers;
   Node firstOperation;
   std::vector<Operation> operations;
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
+  bool isA(Node node, DType type) const;
   Node intern(const Operation &operation);
   void grow();
 };

@@ -37,6 +37,25 @@ Manifest::Promise::Part part(const Slice &slice, unsigned rank, const Index::Loo
 }
 
 using Scalars = std::map<std::string, std::int64_t>;
+void addSteps(const Ensures &e, int ranks, int me, const Index::Lookup &lookup, Manifest::Promise &promise) {
+  using Kind = FormulaNode::Kind;
+  promise.rowExtents = {e.domain.extents.back()};
+  for (const FormulaNode &node : e.formula) {
+    Manifest::Promise::Step step;
+    step.kind = Manifest::Promise::Step::Kind(int(node.kind));
+    step.dtype = node.dtype, step.op = node.op, step.value = node.value, step.scalar = node.scalar;
+    step.group = node.group, step.a = node.a, step.b = node.b;
+    if (node.kind == Kind::Map) step.function = keyword(node.function).str();
+    if (node.kind == Kind::RowReduce) step.function = keyword(node.rowOp).str();
+    if (node.kind == Kind::Input) step.sources = {part(node.source, unsigned(node.from.evaluate(lookup).value_or(0)), lookup)};
+    if (node.kind == Kind::Exit) step.sources = {part(node.source, unsigned(me), lookup)};
+    for (int r = 0; node.kind == Kind::Reduction && r < ranks; ++r) {
+      const auto here = [&](llvm::StringRef name) { return name == node.variable ? std::optional<std::int64_t>(r) : lookup(name); };
+      step.sources.push_back(part(node.source, unsigned(r), here));
+    }
+    promise.steps.push_back(std::move(step));
+  }
+}
 
 /// What a clause promises to each rank, for each value of its variable.
 void addPromises(const Ensures &e, int n, const Scalars &scalars, std::vector<Manifest::Promise> &promises) {
@@ -48,8 +67,10 @@ void addPromises(const Ensures &e, int n, const Scalars &scalars, std::vector<Ma
         return scalar == scalars.end() ? bound : scalar->second; // a clause has no other variable
       };
       if (e.on && !e.on->evaluate(lookup).value_or(0)) continue;
-      Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}};
-      if (promise.reduces)
+      Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}, {}, {}};
+      if (e.kind == Ensures::Kind::Formula)
+        addSteps(e, n, me, lookup, promise);
+      else if (promise.reduces)
         for (int r = 0; r < n; ++r) promise.sources.push_back(part(e.source, unsigned(r), lookup));
       else
         promise.sources.push_back(part(e.source, unsigned(e.from.evaluate(lookup).value_or(0)), lookup));
@@ -96,6 +117,14 @@ std::vector<Manifest::Promise> promisesOf(const std::vector<Ensures> &clauses, i
 /// A scalar of data, which is no index, changes no promise that can be written today.
 bool namesScalars(const Program &program) {
   return llvm::any_of(program.scalars, [](const Scalar &s) { return s.isIndex(); });
+}
+
+/// Whether the packet loops go by rows: all do if one does.
+bool byRows(const Program &program) {
+  return llvm::any_of(program.body, [](const Stmt &s) {
+    const auto *loop = std::get_if<PacketLoop>(&s.op());
+    return loop && loop->rows;
+  });
 }
 
 } // namespace
@@ -154,13 +183,19 @@ Manifest buildManifest(const Program &program) {
   m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
   if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
   if (const Length *domain = largestDomain(program)) {
-    m.domain = {domain->extents, domain->kind == Length::Kind::Piece};
+    m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program)};
     m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
   }
   const auto counts = [](const Mailbox &box) { return box.sync == Sync::Counter; };
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");
   m.proof = program.proof;
   m.strength = program.strength;
+  if (!m.domain.rows) return m;
+  // As coll::kRowPackets and the words of shared memory of the device headers, which a test compares.
+  m.rowPackets = 16, m.maxRowPackets = 1024 * 32;
+  walk(program.body, [&](const Stmt &s) {
+    if (const auto *reduce = std::get_if<RowReduce>(&s.op()); reduce && reduce->group) m.rowUnit = reduce->group;
+  });
   return m;
 }
 

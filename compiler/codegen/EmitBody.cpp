@@ -1,6 +1,8 @@
 #include "codegen/EmitBody.h"
 
 #include "codegen/EmitIndex.h"
+#include "codegen/EmitRows.h"
+#include "codegen/Expressions.h"
 
 #include <limits>
 #include <tuple>
@@ -16,7 +18,7 @@ using llvm::Twine;
 
 class BodyEmitter {
 public:
-  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o) {}
+  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n) {}
 
   void run() {
     names.function = names.names.unique(program.algorithm);
@@ -50,6 +52,8 @@ private:
   BodyNames &names;
   CodeWriter &out;
   std::map<ValueId, std::string> valueNames;
+  Expressions computed; ///< values that are no packet with a name
+  std::map<ValueId, std::string> declaredFloats; ///< those that were declared before they were given a value
   std::map<std::string, std::string> variables; ///< loop variables and scalars: the author's names to those in the text
   std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
   IndexScope scope{program.ranks, {}};
@@ -257,6 +261,10 @@ private:
   void packetLoop(const PacketLoop &loop) {
     if (written) out.blank();
     written = true;
+    if (loop.rows) {
+      begun = true;
+      return emitRows(program, names, names.names, variables, loop, out);
+    }
     needsEpoch = !begun && exchanges(loop);
     declareCredits(loop);
     const std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
@@ -364,6 +372,7 @@ private:
     const ValueId made = resultOf(stmt);
     if (!assign || made == kNone || assign->value != made || uses[made] != 1) return false;
     if (program.values[made].variable || std::holds_alternative<Send>(stmt.op())) return false;
+    if (Expressions::defines(stmt) || program.values[made].dtype != program.dtype) return false;
     if (!valueNames.count(assign->variable)) {
       definesVariable = assign->variable;
       return true;
@@ -404,7 +413,8 @@ private:
     }
     for (std::size_t s = begin; s < end; ++s)
       if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
-        if (program.values[v].variable || uses[v] > inside[v]) declare(v);
+        if (program.values[v].variable || uses[v] > inside[v])
+          if (!isInline(stmts[s])) isFloats(stmts[s]) ? declareFloats(v) : declare(v);
   }
 
   static SourceOffset whereOf(const Stmt &stmt) {
@@ -441,11 +451,12 @@ private:
   }
 
   void inner(const Stmt &stmt) {
+    if (isInline(stmt)) return compute(stmt);
     announce(whereOf(stmt));
     if (!std::holds_alternative<Load>(stmt.op()) && !loadsFirst(stmt)) readEpoch();
+    if (Expressions::defines(stmt)) return compute(stmt);
     match(
-        stmt, [&](const Load &s) { load(s); },
-        [&](const Store &s) { out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");"); },
+        stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
         [&](const Send &s) {
           if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));
           valueNames[s.own] = nameOf(s.value); // kept by the rank that everything goes to
@@ -457,6 +468,7 @@ private:
         [&](const Reduce &s) { reduce(s); }, [&](const ForRanks &s) { forRanks(s); },
         [&](const Clear &) {}, // what receives clears
         [&](const Assign &s) {
+          if (program.values[s.variable].dtype != program.dtype) return assignFloats(s);
           const bool known = valueNames.count(s.variable);
           out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
         },
@@ -476,7 +488,73 @@ private:
         [](const auto &) { std::abort(); }); // not inside a packet loop, or not of a mode that is lowered
   }
 
+  // ---- Arithmetic ----
+
+  /// Whether a value is written where it is used instead of getting a name.
+  bool isInline(const Stmt &stmt) {
+    if (!Expressions::defines(stmt)) return false;
+    const ValueId v = resultOf(stmt);
+    return program.values[v].spread == Spread::Everywhere || (program.values[v].name.empty() && uses[v] <= 1);
+  }
+
+  /// Whether a statement makes floats and not a packet.
+  bool isFloats(const Stmt &stmt) const {
+    const DType type = program.values[resultOf(stmt)].dtype;
+    if (const auto *map = std::get_if<Map>(&stmt.op()))
+      return map->function != Function::Convert || type != program.dtype || type == DType::F32;
+    if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.dtype;
+    return false;
+  }
+
+  void known(ValueId v) {
+    if (v != kNone && !computed.has(v)) computed.set(v, valueNames.at(v), Expressions::Form::Packet);
+  }
+
+  void compute(const Stmt &stmt) {
+    if (const auto *map = std::get_if<Map>(&stmt.op())) known(map->a), known(map->b);
+    computed.define(stmt);
+    if (isInline(stmt)) return;
+    const ValueId v = resultOf(stmt);
+    define(stmt, withoutParentheses(isFloats(stmt) ? computed.floats(v) : computed.packet(v)));
+  }
+
+  /// Gives a value a name of its own.
+  void define(const Stmt &stmt, const std::string &text) {
+    const ValueId v = resultOf(stmt);
+    if (!isFloats(stmt)) {
+      out.line(declarator(v) + " = " + text + ";");
+      return computed.set(v, valueNames.at(v), Expressions::Form::Packet);
+    }
+    const bool declared = declaredFloats.count(v);
+    const std::string name = declared ? declaredFloats.at(v) : names.names.unique(nameFor(v));
+    out.line((declared ? "" : "const auto ") + Twine(name) + " = " + text + ";");
+    computed.set(v, name, Expressions::Form::Floats);
+  }
+
+  void assignFloats(const Assign &s) {
+    known(s.value);
+    const std::string value = withoutParentheses(computed.floats(s.value));
+    if (!computed.has(s.variable)) declareFloats(s.variable);
+    out.line(computed.text(s.variable) + " = " + value + ";");
+  }
+
+  std::string nameFor(ValueId v) const { return program.values[v].name.empty() ? "value" : program.values[v].name; }
+  void declareFloats(ValueId v) {
+    const std::string name = declaredFloats[v] = names.names.unique(nameFor(v));
+    out.line("coll::Floats<Packet::kElements> " + Twine(name) + " = {};");
+    computed.set(v, name, Expressions::Form::Floats);
+  }
+
+  void store(const Store &s) {
+    known(s.value);
+    if (program.buffers[s.to.buffer].dtype == program.dtype)
+      return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
+    out.line("coll::storeFloats<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.floats(s.value)) + ");");
+  }
+
   void load(const Load &s) {
+    if (program.buffers[s.from.buffer].dtype != program.dtype)
+      return define(s, "coll::loadFloats<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
     out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
   }
 
@@ -492,8 +570,9 @@ private:
     const auto *read = std::get_if<Read>(&from.op());
     const MailboxId box = poll ? poll->box : read->box;
     const ValueId own = poll ? poll->own : read->own;
-    out.line(declarator(s.result) + " = coll::reduceSlots<" + opName(s.op) + ", T, " + boxName(box) +
-             ">(launch, " + slotPacket + ownText(own) + ");");
+    const std::string arguments = opName(s.op) + ", T, " + boxName(box) + ">(launch, " + slotPacket + ownText(own) + ")";
+    if (program.values[s.result].dtype != program.dtype) return define(s, "coll::reduceSlotsWide<" + arguments);
+    out.line(declarator(s.result) + " = coll::reduceSlots<" + arguments + ";");
   }
 
   void reduceRanks(const Reduce &s, const Load &part) {
@@ -744,7 +823,10 @@ private:
   std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }
 
   std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
-  std::string nameOf(ValueId v) const { return valueNames.at(v); }
+  std::string nameOf(ValueId v) const {
+    auto name = valueNames.find(v);
+    return name != valueNames.end() ? name->second : withoutParentheses(computed.packet(v));
+  }
   void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + " = {};"); }
   /// The left side of the definition of a value, which declares it unless it has been.
   std::string declarator(ValueId v) {

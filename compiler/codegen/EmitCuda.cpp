@@ -87,8 +87,10 @@ private:
     fields.unique("team"), fields.unique("onePacket"), fields.unique("whole");
     for (const Buffer &b : program.buffers) {
       const std::string field = names.buffers[b.name] = fields.unique(b.name);
-      out.line(llvm::Twine(b.direction == Direction::In ? "const T *" : "T *") + field + (b.window ? "[N]" : "") +
-               "; // T" + shapeText(b) + (b.window ? ", of the rank so many places after this one" : ""));
+      const std::string type = b.dtype == program.dtype ? "T" : std::string(cudaName(b.dtype));
+      out.line(llvm::Twine(b.direction == Direction::In ? "const " : "") + type + " *" + field + (b.window ? "[N]" : "") +
+               "; // " + (b.dtype == program.dtype ? "T" : std::string(keyword(b.dtype))) + shapeText(b) +
+               (b.window ? ", of the rank so many places after this one" : ""));
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");
@@ -97,9 +99,9 @@ private:
       if (s.rank) out.line("alignas(8) coll::u32 " + llvm::Twine(field) + "; // a rank");
       else out.line("alignas(8) " + llvm::Twine(std::string(cudaName(s.type))) + " " + field + ";");
     }
-    out.line(program.bulkUnits()
-                 ? "coll::u64 whole; // all packets are whole and aligned"
-                 : "coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned");
+    out.line(program.bulkUnits() ? std::string("coll::u64 whole; // all packets are whole and aligned")
+                                 : std::string("coll::u64 onePacket; // every thread has at most one packet") +
+                                       (rows() ? " of a row" : "") + ", and all are whole and aligned");
     out.close("};");
     out.blank();
   }
@@ -154,15 +156,24 @@ private:
     out.blank();
   }
 
+  /// Whether the kernel goes by rows; then all its loops do.
+  bool rows() const {
+    return llvm::any_of(program.body, [](const Stmt &s) {
+      const auto *loop = std::get_if<PacketLoop>(&s.op());
+      return loop && loop->rows;
+    });
+  }
+
   void entry() {
     out.line("extern \"C\" __global__ void __launch_bounds__(512)");
     out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
     if (names.trace) out.line("coll::stamp(coll::kEntered);");
     out.line("coll::Launch<N> launch(a.team);");
     if (names.trace) out.line("launch.start();"), out.line("coll::stamp(coll::kMayRun);");
+    const std::string row = rows() ? "Row" : "";
     out.line((program.bulkUnits() ? "if (a.whole) " : "if (a.onePacket) ") + llvm::Twine(names.function) +
-             (program.bulkUnits() ? "<coll::WholePackets>(launch, a);" : "<coll::OnePacket>(launch, a);"));
-    out.line("else " + llvm::Twine(names.function) + "<coll::AnyPackets>(launch, a);");
+             (program.bulkUnits() ? "<coll::WholePackets>" : "<coll::One" + row + "Packet>") + "(launch, a);");
+    out.line("else " + llvm::Twine(names.function) + "<coll::Any" + row + "Packets>(launch, a);");
     if (names.trace) out.line("coll::stamp(coll::kFinished);");
     out.close("}");
   }

@@ -16,6 +16,9 @@ std::uint64_t product(const std::vector<std::string> &extents, int ranks, const 
     if (name == "N") elements *= std::uint64_t(ranks);
     else if (!name.empty() && name[0] >= '0' && name[0] <= '9') elements *= std::stoull(name);
     else if (auto it = values.find(name); it != values.end()) elements *= it->second;
+    else if (const auto slash = name.find('/'); slash != std::string::npos) // so many whole groups
+      if (auto of = values.find(name.substr(0, slash)); of != values.end())
+        elements *= of->second / std::stoull(name.substr(slash + 1));
   }
   return elements;
 }
@@ -54,13 +57,19 @@ std::uint64_t Manifest::elements(const Argument &argument, const Extents &values
 std::uint64_t Manifest::packets(const Extents &values) const {
   const std::uint64_t size = sizeOf(dtype);
   std::uint64_t elements = product(domain.extents, ranks, values);
+  if (domain.rows) {
+    const std::uint64_t row = product({domain.extents.back()}, ranks, values);
+    return row ? elements / row * llvm::divideCeil(row * size, packetBytes) : 0;
+  }
   if (domain.split)
     elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
   return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
 }
 
 bool Manifest::wholePackets(const Extents &values) const {
-  return product(domain.extents, ranks, values) % wholeUnit == 0;
+  const std::vector<std::string> &extents = domain.extents;
+  if (domain.rows) return product({extents.back()}, ranks, values) % wholeUnit == 0;
+  return product(extents, ranks, values) % wholeUnit == 0;
 }
 
 namespace {
@@ -102,6 +111,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attributeObject("domain", [&] {
     strings(json, "extents", m.domain.extents);
     json.attribute("split", m.domain.split);
+    if (m.domain.rows) json.attribute("rows", true);
   });
   json.attribute("entry", m.entry);
   json.attribute("parameterBytes", m.parameterBytes());

@@ -1,9 +1,12 @@
 #include "ir/Build.h"
 
+#include "ir/Arithmetic.h"
 #include "ir/BuildContract.h"
 #include "ir/BuildWindow.h"
 #include "ir/SlotPieces.h"
+#include "sema/Walk.h"
 
+#include <set>
 #include <utility>
 
 namespace coll::ir {
@@ -11,7 +14,7 @@ namespace {
 
 using llvm::StringRef;
 
-class Builder {
+class Builder final : public ArithmeticSink {
 public:
   Builder(const sema::Member &m, Program &p, DiagnosticEngine &d) : member(m), program(p), diagnostics(d), slotPieces(p) {}
 
@@ -20,6 +23,7 @@ public:
     refuseWholeAlgorithm(algorithm);
     if (!ok) return false;
     program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
+    findComputedWith(algorithm.decl->body);
     for (const ast::Stmt &stmt : algorithm.decl->body) {
       if (algorithm.hasPipeline && !standsBesidePipeline(stmt)) refuse(stmt.span, "a statement beside a `pipeline`");
       statement(stmt, program.body);
@@ -44,10 +48,14 @@ private:
   std::string chunkVariable; ///< of the pipeline, empty outside
   std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
   bool ok = true;
+  std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
+  std::set<const ast::Let *> computedWith;    ///< named in arithmetic somewhere
+  std::set<ValueId> rows; ///< loads of one row, and what is computed of such alone, until it is known what they are rows of
+  Block *block = nullptr; ///< where arithmetic goes
 
   // ---- Refusals ----
 
-  void refuse(ast::Span where, const std::string &construct) {
+  void refuse(ast::Span where, const std::string &construct) override {
     if (ok) diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
     ok = false;
   }
@@ -63,6 +71,7 @@ private:
   void statement(const ast::Stmt &stmt, Block &out) {
     if (!ok) return;
     const SourceOffset where = stmt.span.begin;
+    Block *before = std::exchange(block, &out);
     std::visit(
         Overloaded{
             [&](const ast::Mailbox &s) { mailbox(s, where); },
@@ -80,6 +89,7 @@ private:
             [&](const ast::If &s) { conditional(s, stmt.span, out); },
         },
         stmt.node);
+    block = before;
   }
 
   void mailbox(const ast::Mailbox &decl, SourceOffset where) {
@@ -94,6 +104,8 @@ private:
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
     else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
+    if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
+      refuse(decl.name.span, "a mailbox of another element type");
     if (decl.counted) refuse(decl.name.span, "a `counted` mailbox");
     if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
     box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
@@ -113,14 +125,18 @@ private:
   }
 
   void let(const ast::Let &s, ast::Span span, Block &out) {
-    const ValueId v = value(*s.value, out);
+    const auto *call = std::get_if<ast::Call>(&s.value->node);
+    const bool quantised = call && call->function == ast::Function::Quant;
+    const ValueId v = quantised ? quantise(s, *call, out) : value(*s.value, out, computedWith.count(&s));
     if (!ok) return;
     if (!s.mutableVar && !program.values[v].variable) { // what a variable holds now must be kept
       program.values[v].name = s.name.text;
       lets[&s] = v;
       return;
     }
-    const ValueId variable = program.addValue(s.name.text, program.values[v].length);
+    const Value from = program.values[v];
+    if (from.spread != Spread::Element) return refuse(span, "a variable that is not a vector");
+    const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
     program.values[variable].variable = true;
     lets[&s] = variable;
     out.push_back(Assign{variable, v, span.begin});
@@ -129,16 +145,30 @@ private:
   void assign(const ast::Assign &s, SourceOffset where, Block &out) {
     if (const auto *name = std::get_if<ast::NameRef>(&s.target->node))
       if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) {
-        const ValueId v = value(*s.value, out);
+        const Value &to = program.values[lets.at(*let)];
+        const ValueId v = converted(value(*s.value, out, to.dtype != program.dtype), to.dtype, s.value->span, out);
         if (ok) out.push_back(Assign{lets.at(*let), v, where});
         return;
       }
     auto to = slice(*s.target);
     if (!to) return refuse(s.target->span, "this target of an assignment");
-    const ValueId v = value(*s.value, out);
+    const ValueId v = converted(value(*s.value, out), program.buffers[to->buffer].dtype, s.value->span, out);
     if (!ok) return;
-    if (!program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
-    out.push_back(Store{*to, v, where});
+    if (program.values[v].spread == Spread::Everywhere && program.values[v].length.extents.empty())
+      program.values[v].length = to->length;
+    stretchRows(to->length, s.value->span);
+    const bool perRow = isPerRow(program.values[v], to->length);
+    if (!perRow && !program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
+    if (perRow && to->length.kind != Length::Kind::Whole) return refuse(s.target->span, "a part of a vector of scales");
+    out.push_back(Store{*to, v, where, perRow});
+  }
+
+  /// Whether a target has one element for each row or group of a value that is constant there.
+  static bool isPerRow(const Value &value, const Length &to) {
+    if (value.spread != Spread::Row && value.spread != Spread::Group) return false;
+    std::vector<std::string> extents = value.length.extents;
+    extents.back() = value.spread == Spread::Row ? "1" : extents.back() + "/128";
+    return to.extents == extents;
   }
 
   void barrier(ast::Span span, Block &out) {
@@ -238,8 +268,9 @@ private:
     op.where = span.begin;
     op.peer = index(*s.rank);
     op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
-    op.value = value(*s.value, out);
+    op.value = converted(value(*s.value, out), program.dtype, s.value->span, out);
     if (!ok) return;
+    if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
     Mailbox &box = program.mailboxes[op.box];
     const Length &length = program.values[op.value].length;
     if (sentTo[op.box] && !box.length.sameDomain(length))
@@ -308,10 +339,17 @@ private:
 
   // ---- Values ----
 
-  /// The vector an expression stands for. Loads that no loop variable enters are made outside the loops.
-  ValueId value(const ast::Expr &expr, Block &out) {
+  /// The vector an expression stands for. Loads that no loop variable enters are made outside the loops. A reduction is
+  /// rounded to the element type, unless it is `wide`.
+  ValueId value(const ast::Expr &expr, Block &out, bool wide = false) {
     if (!ok) return 0;
-    if (auto from = slice(expr)) return load(*from, expr, out);
+    if (isArithmetic(expr)) {
+      Block *before = std::exchange(block, &out);
+      const ValueId v = Arithmetic(*this, program.dtype).value(expr);
+      block = before;
+      return v;
+    }
+    if (auto from = slice(expr)) return load(*from, expr, out, wide);
     if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
       if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) return lets.at(*let);
       if (const auto *box = std::get_if<const ast::Mailbox *>(&name->ref)) return poll(**box, Index(), expr, out);
@@ -320,7 +358,7 @@ private:
       if (const auto *base = std::get_if<ast::NameRef>(&at->base->node))
         if (const auto *box = std::get_if<const ast::Mailbox *>(&base->ref))
           return poll(**box, index(*at->index), expr, out);
-    if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return reduce(*r, expr, out);
+    if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return reduce(*r, expr, out, wide);
     if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply)
       return combine(*c, expr, out);
     refuse(expr.span, "the expression `" + ast::print(expr) + "`");
@@ -331,13 +369,19 @@ private:
     return slice.index.uses(variable) || (slice.owner && slice.owner->uses(variable));
   }
 
-  ValueId load(const Slice &from, const ast::Expr &expr, Block &out) {
+  /// What arithmetic has loaded before it need not load again.
+  ValueId load(const Slice &from, const ast::Expr &expr, Block &out, bool arithmetic) {
     Block *block = &out;
     // Only what no statement writes, and only out of loops that are sure to run.
     if (program.buffers[from.buffer].direction == Direction::In)
       for (std::size_t depth = loops.size(); depth-- > sure && !uses(from, loops[depth].first);)
         block = loops[depth].second;
-    const ValueId v = program.addValue(program.buffers[from.buffer].name, from.length);
+    const Buffer &buffer = program.buffers[from.buffer];
+    if (arithmetic && buffer.direction == Direction::In)
+      for (const Stmt &s : *block)
+        if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow) return same->result;
+    const ValueId v = program.addValue(buffer.name, from.length, buffer.dtype, Spread::Element);
+    if (from.length.kind == Length::Kind::Whole && from.length.extents.size() == 1) rows.insert(v);
     block->push_back(Load{v, from, expr.span.begin});
     return v;
   }
@@ -375,6 +419,8 @@ private:
     op.a = value(*c.args[0], out);
     if (!loadFirst) op.b = value(*c.args[1], out);
     if (!ok) return 0;
+    if (typeOf(op.a) != program.dtype || typeOf(op.b) != program.dtype)
+      return refuse(expr.span, "an operator of the vector's type on what arithmetic computes"), 0;
     if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
       return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
     op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
@@ -382,7 +428,7 @@ private:
     return op.result;
   }
 
-  ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out) {
+  ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide) {
     Reduce op{0, ReduceOp::Sum, r.variable.name.text, {}, 0, expr.span.begin};
     const auto &name = std::get<ast::NameRef>(r.op->node);
     if (std::holds_alternative<const ast::Generic *>(name.ref)) op.op = *program.op;
@@ -401,10 +447,122 @@ private:
         poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
     if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
     if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
-    op.result = program.addValue(program.values[op.yield].name, length);
+    const bool narrow = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+    if (wide && narrow && !poll) return refuse(expr.span, "arithmetic on a reduction of a window"), 0;
+    op.result = program.addValue(program.values[op.yield].name, length, wide && narrow ? DType::F32 : program.dtype,
+                                 Spread::Element);
     const ValueId result = op.result;
     out.push_back(std::move(op));
     return result;
+  }
+
+  // ---- Arithmetic ----
+
+  int operand(const ast::Expr &expr) override { return value(expr, *block, true); }
+
+  int scaleOf(const ast::Let &quantised, ast::Span where) override {
+    auto scale = scales.find(&quantised);
+    if (scale == scales.end()) return refuse(where, "this `.scale`"), 0;
+    return scale->second;
+  }
+
+  int constant(double value, ast::Span where) override {
+    const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+    return block->push_back(Constant{v, value, where.begin}), v;
+  }
+
+  int argument(const std::string &scalar, ast::Span where) override {
+    const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+    return block->push_back(Argument{v, scalar, where.begin}), v;
+  }
+
+  int map(Function function, int a, int b, DType type, ast::Span where) override {
+    if (!ok) return 0;
+    if (b != kNone) align(a, b, where);
+    const Value &x = program.values[a], &y = program.values[b == kNone ? a : b];
+    const Length length = x.spread == Spread::Everywhere ? y.length : x.length;
+    const ValueId v = program.addValue("", length, type, std::min(x.spread, y.spread));
+    const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };
+    if (isRow(a) && (b == kNone || isRow(b)) && program.values[v].spread != Spread::Everywhere) rows.insert(v);
+    return block->push_back(Map{v, function, a, b, where.begin}), v;
+  }
+
+  int rowReduce(RowOp op, int value, unsigned group, ast::Span where) override {
+    if (!ok) return 0;
+    const Value &of = program.values[value];
+    if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
+    if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
+    rows.clear(); // a vector that is reduced is no row of another
+    const ValueId v = program.addValue("", of.length, DType::F32, group ? Spread::Group : Spread::Row);
+    return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
+  }
+
+  DType typeOf(int value) const override { return program.values[value].dtype; }
+
+  ValueId quantise(const ast::Let &let, const ast::Call &call, Block &out) {
+    Block *before = std::exchange(block, &out);
+    const Arithmetic::Quantised q = Arithmetic(*this, program.dtype).quantise(call, let.value->span);
+    block = before;
+    scales[&let] = q.scale;
+    return q.value;
+  }
+
+  /// A value as a place takes it: what was accumulated in f32 rounds when it is stored.
+  ValueId converted(ValueId v, DType type, ast::Span where, Block &out) {
+    if (!ok || program.values[v].dtype == type) return v;
+    Block *before = std::exchange(block, &out);
+    v = map(Function::Convert, v, kNone, type, where);
+    block = before;
+    return v;
+  }
+
+  /// Two operands go element by element: a row beside a matrix stands for all its rows.
+  void align(ValueId a, ValueId b, ast::Span where) {
+    const Value &x = program.values[a], &y = program.values[b];
+    if (x.spread == Spread::Everywhere || y.spread == Spread::Everywhere || x.length.sameDomain(y.length)) return;
+    const bool firstIsRow = rows.count(a);
+    if (!firstIsRow && !rows.count(b)) return refuse(where, "vectors of different shape");
+    const Length length = firstIsRow ? y.length : x.length;
+    stretchRows(length, where);
+  }
+
+  void stretchRows(const Length &length, ast::Span where) {
+    if (length.extents.size() < 2) return rows.clear();
+    std::vector<Block *> blocks{&program.body, block};
+    for (const auto &loop : loops) blocks.push_back(loop.second);
+    for (ValueId v : rows) {
+      if (program.values[v].length.extents.front() != length.extents.back())
+        return refuse(where, "vectors of different shape");
+      if (length.kind == Length::Kind::Piece) return refuse(where, "a row beside a piece of a matrix");
+      program.values[v].length = length;
+      for (Block *b : blocks)
+        for (Stmt &s : *b)
+          if (auto *load = std::get_if<Load>(&s.op()); load && load->result == v) load->everyRow = true;
+    }
+    rows.clear();
+  }
+
+  /// The names that arithmetic computes with: what they stand for is not rounded before.
+  void findComputedWith(const ast::Block &stmts) {
+    const auto names = [&](const ast::Expr &expr) {
+      sema::forEach(expr, [&](const ast::Expr &part) {
+        if (!isArithmetic(part)) return true;
+        sema::forEach(part, [&](const ast::Expr &inner) {
+          const auto *name = std::get_if<ast::NameRef>(&inner.node);
+          if (const auto *let = name ? std::get_if<const ast::Let *>(&name->ref) : nullptr) computedWith.insert(*let);
+          return true;
+        });
+        return false;
+      });
+    };
+    for (const ast::Stmt &stmt : stmts) {
+      if (const auto *s = std::get_if<ast::Let>(&stmt.node)) names(*s->value);
+      if (const auto *s = std::get_if<ast::Assign>(&stmt.node)) names(*s->value);
+      if (const auto *s = std::get_if<ast::Send>(&stmt.node)) names(*s->value);
+      if (const auto *s = std::get_if<ast::Forall>(&stmt.node)) findComputedWith(s->body);
+      if (const auto *s = std::get_if<ast::For>(&stmt.node)) findComputedWith(s->body);
+      if (const auto *s = std::get_if<ast::If>(&stmt.node)) findComputedWith(s->then), findComputedWith(s->otherwise);
+    }
   }
 
   static bool contributes(const Stmt &stmt) {

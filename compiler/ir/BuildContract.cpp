@@ -1,5 +1,7 @@
 #include "ir/BuildContract.h"
 
+#include "ir/BuildFormula.h"
+
 #include <bit>
 
 namespace coll::ir {
@@ -10,23 +12,13 @@ std::string extentName(const ast::Extent &extent) {
   case ast::Extent::Kind::Number: return std::to_string(extent.number);
   case ast::Extent::Kind::Ranks: return "N";
   case ast::Extent::Kind::Free: return extent.name;
+  case ast::Extent::Kind::Arith: // the groups of a row
+    if (extent.op == '/' && extent.operands[0].kind == ast::Extent::Kind::Free &&
+        extent.operands[1].kind == ast::Extent::Kind::Number)
+      return extent.operands[0].name + "/" + std::to_string(extent.operands[1].number);
+    return {};
   default: return {};
   }
-}
-
-BufferId bufferOf(const Program &program, const ast::Param &param) {
-  for (std::size_t b = 0; b < program.buffers.size(); ++b)
-    if (program.buffers[b].name == param.name.text) return BufferId(b);
-  return kNone;
-}
-
-Slice whole(const Program &program, BufferId buffer) {
-  return {buffer, Length{Length::Kind::Whole, program.buffers[buffer].extents, {}}, {}};
-}
-
-Slice row(const Program &program, BufferId buffer, Index number) {
-  const std::vector<std::string> &extents = program.buffers[buffer].extents;
-  return {buffer, Length{Length::Kind::Row, {extents.begin() + 1, extents.end()}, {}}, std::move(number)};
 }
 
 class Contract {
@@ -58,11 +50,10 @@ private:
 
   void argument(const ast::Param &param) {
     if (param.isScalar()) return scalar(param);
-    if (param.direction == ast::ParamDirection::InOut)
-      return refuse(param.name.span, "the `inout` argument `" + param.name.text + "`");
     Buffer buffer{param.name.text, Direction(int(param.direction)),
                   sema::instantiate(param.type.element, program.dtype), {}};
-    if (buffer.dtype != program.dtype) return refuse(param.name.span, "an argument of another element type");
+    if (buffer.dtype != program.dtype && !otherType(buffer))
+      return refuse(param.name.span, "an argument of another element type");
     for (const ast::Extent &extent : param.type.shape) {
       buffer.extents.push_back(extentName(extent));
       if (buffer.extents.back().empty()) return refuse(param.name.span, "the extent `" + extent.str() + "`");
@@ -75,6 +66,14 @@ private:
     s.rank = param.type.kind == ast::Type::Kind::Rank;
     if (!s.rank) s.type = sema::instantiate(param.type.element, program.dtype);
     program.scalars.push_back(std::move(s));
+  }
+
+  /// Of what types arguments may be that arithmetic alone reads and writes.
+  static bool otherType(const Buffer &buffer) {
+    static constexpr DType floats[] = {DType::F32, DType::F16, DType::BF16};
+    static constexpr DType quantised[] = {DType::F8E4M3, DType::I8};
+    return llvm::is_contained(floats, buffer.dtype) ||
+           (llvm::is_contained(quantised, buffer.dtype) && buffer.direction == Direction::Out);
   }
 
   std::optional<Slice> part(const ast::Expr &expr) {
@@ -106,9 +105,13 @@ private:
     if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
       return refuse(clause.span, "this `ensures` clause");
     auto target = part(*equal->lhs);
-    if (!target || !source(*equal->rhs, e)) return refuse(clause.span, "this `ensures` clause");
+    if (!target) return refuse(clause.span, "this `ensures` clause");
     e.target = *target;
-    program.ensures.push_back(std::move(e));
+    if (!source(*equal->rhs, e)) {
+      e.kind = Ensures::Kind::Formula;
+      buildFormula(program, e, *equal->rhs, [&](ast::Span where, const std::string &what) { refuse(where, what); });
+    }
+    if (ok) program.ensures.push_back(std::move(e));
   }
 
   /// `reduce(op, r in ranks: r.x)`, `r.x`, either with an index after `x`.
@@ -144,6 +147,21 @@ const ast::Param *splitOf(const ast::View &view) {
 }
 
 } // namespace
+
+BufferId bufferOf(const Program &program, const ast::Param &param) {
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].name == param.name.text) return BufferId(b);
+  return kNone;
+}
+
+Slice whole(const Program &program, BufferId buffer) {
+  return {buffer, Length{Length::Kind::Whole, program.buffers[buffer].extents, {}}, {}};
+}
+
+Slice row(const Program &program, BufferId buffer, Index number) {
+  const std::vector<std::string> &extents = program.buffers[buffer].extents;
+  return {buffer, Length{Length::Kind::Row, {extents.begin() + 1, extents.end()}, {}}, std::move(number)};
+}
 
 bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics) {
   return Contract(algorithm, program, diagnostics).run();

@@ -15,6 +15,12 @@ bool buildContract(const sema::Algorithm &algorithm, Program &program, Diagnosti
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index);
 
+/// The argument of a parameter, kNone if it is no vector.
+BufferId bufferOf(const Program &program, const ast::Param &param);
+/// All of an argument, and row `number` of its first extent.
+Slice whole(const Program &program, BufferId buffer);
+Slice row(const Program &program, BufferId buffer, Index number);
+
 /// An integer or rank expression of N, `me`, scalars, loop variables and literals; empty if it is anything else.
 std::optional<Index> integer(const ast::Expr &expr, int ranks);
 

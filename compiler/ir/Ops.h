@@ -45,6 +45,10 @@ struct Slice {
   Length length;
   Index index; ///< row or piece number; unused for a Whole
   std::optional<Index> owner = {};
+
+  bool operator==(const Slice &other) const {
+    return buffer == other.buffer && length == other.length && index == other.index && owner == other.owner;
+  }
 };
 
 /// Entry: the point from which memory that earlier kernels wrote may be touched, and the epoch is this launch's.
@@ -55,18 +59,22 @@ struct KernelBoundary {
   SourceOffset where = 0;
 };
 
-/// result = the slice of an argument, by ordinary loads, in a peer's memory if it has an owner.
+/// result = the slice of an argument, by ordinary loads, in a peer's memory if it has an owner. With `everyRow` the slice
+/// is as long as a row of the result, and every row is it.
 struct Load {
   ValueId result;
   Slice from;
   SourceOffset where = 0;
+  bool everyRow = false;
 };
 
-/// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner.
+/// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner. With `perRow` the slice has
+/// one element for each row or group of the value, which is constant there (Value::spread).
 struct Store {
   Slice to;
   ValueId value;
   SourceOffset where = 0;
+  bool perRow = false;
 };
 
 /// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode; adds it to what is
@@ -141,6 +149,46 @@ struct AwaitCredit {
   SourceOffset where = 0;
 };
 
+/// result = a number of the text, or the f32 scalar argument of this name.
+struct Constant {
+  ValueId result;
+  double value;
+  SourceOffset where = 0;
+};
+struct Argument {
+  ValueId result;
+  std::string scalar;
+  SourceOffset where = 0;
+};
+
+/// What a Map does to each element. Operands and result are f32, but for Convert, which goes from any float type to that
+/// of its result, rounding to nearest even; to fp8 and i8 it saturates. Inverse is 1/a, and 0 for what is less than the
+/// least normal number: quant's.
+enum class Function { Negate, Abs, Exp, Rsqrt, Inverse, Convert, Add, Sub, Mul, Div, Min, Max };
+llvm::StringRef keyword(Function function);
+
+/// result = function(a) or function(a, b), element by element. A value that is constant along a row, or everywhere,
+/// stands for as many elements as there are.
+struct Map {
+  ValueId result;
+  Function function;
+  ValueId a, b = kNone;
+  SourceOffset where = 0;
+};
+
+enum class RowOp { Sum, Mean, Max };
+llvm::StringRef keyword(RowOp op);
+
+/// result = the elements of each row of `value` combined, or of each `group` of a row, in one order on all ranks and for
+/// every grid and mode: that of a balanced binary tree over the row's elements. Mean multiplies the sum by 1/length.
+struct RowReduce {
+  ValueId result;
+  RowOp op;
+  ValueId value;
+  unsigned group = 0; ///< 0: the whole row
+  SourceOffset where = 0;
+};
+
 /// result = op(a, b), element by element, accumulated in the order written.
 struct Combine {
   ValueId result;
@@ -152,7 +200,8 @@ struct Combine {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// result = op over r = 0 .. N-1, in ascending order, of the `yield` of the body at `variable` = r.
+/// result = op over r = 0 .. N-1, in ascending order, of the `yield` of the body at `variable` = r. Narrow floats
+/// accumulate in f32; where the result is of the yield's type they are rounded once.
 struct Reduce {
   ValueId result;
   ReduceOp op;
@@ -195,10 +244,15 @@ struct If {
 
 /// The body for every packet of a domain. Packet i belongs to thread i mod (G*B) of the grid of G CTAs of B threads,
 /// thread t being thread t mod B of CTA t / B, on every rank alike; a thread takes its packets in ascending order.
+///
+/// With `rows` the domain is a matrix and packets are those of its rows: row r belongs to group r mod (G/C) of C CTAs
+/// that stand beside each other, packet j of it to thread j mod (C*B) of these, and packet i of a slot is packet j of row
+/// r for i = r * ceil(row / packet) + j. A RowReduce waits for all packets of its row.
 struct PacketLoop {
   Length domain; ///< for a Piece, the length of a full one: its index is unused
   Block body;
   SourceOffset where = 0;
+  bool rows = false;
 };
 
 /// CTA c of every rank waits for CTA c of all ranks; what any of them did before, all see after.

@@ -95,8 +95,8 @@ private:
     match(
         stmt,
         [&](const KernelBoundary &s) { os << (s.side == KernelBoundary::Side::Entry ? " entry" : " exit"); },
-        [&](const Load &s) { os << " " << str(s.from); },
-        [&](const Store &s) { os << " " << str(s.to) << ", " << str(s.value); },
+        [&](const Load &s) { os << " " << str(s.from) << (s.everyRow ? " for every row" : ""); },
+        [&](const Store &s) { os << " " << str(s.to) << ", " << str(s.value) << (s.perRow ? " for every row" : ""); },
         [&](const Send &s) {
           os << " " << str(s.value) << " to rank " << s.peer << " " << slot(s.box, s.slot);
           own(s.own, "keeping");
@@ -111,12 +111,22 @@ private:
         [&](const For &s) { os << " " << s.variable << " in " << s.first << " .. " << s.last; },
         [&](const If &s) { os << " " << s.condition; },
         [&](const Clear &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Constant &s) { os << " " << s.value; }, [&](const Argument &s) { os << " " << s.scalar; },
+        [&](const Map &s) {
+          os << " " << keyword(s.function) << " " << str(s.a);
+          if (s.b != kNone) os << ", " << str(s.b);
+          if (s.function == Function::Convert) os << " to " << keyword(program.values[s.result].dtype);
+        },
+        [&](const RowReduce &s) {
+          os << " " << keyword(s.op) << " " << str(s.value);
+          if (s.group) os << " by " << s.group;
+        },
         [&](const Combine &s) { os << " " << keyword(s.op) << " " << str(s.a) << ", " << str(s.b); },
         [&](const Reduce &s) { os << " " << keyword(s.op) << " " << s.variable << " in ranks"; },
         [&](const ForRanks &s) { os << " " << s.variable; },
         [&](const PacketLoop &s) {
           Length full = s.domain;
-          os << " of " << (full.kind == Length::Kind::Piece ? "piece(" + str(Length{Length::Kind::Whole, full.extents, {}}) + ")" : str(full));
+          os << (s.rows ? " by rows of " : " of ") << (full.kind == Length::Kind::Piece ? "piece(" + str(Length{Length::Kind::Whole, full.extents, {}}) + ")" : str(full));
         },
         [&](const Barrier &s) { os << " " << s.number; }, [&](const Fence &) {});
   }

@@ -59,8 +59,23 @@ bool Length::operator==(const Length &other) const {
   return sameDomain(other) && (kind != Kind::Piece || index == other.index);
 }
 
+llvm::StringRef keyword(Function function) {
+  static constexpr const char *names[] = {"neg", "abs", "exp", "rsqrt", "inverse", "convert",
+                                          "add", "sub", "mul", "div", "min", "max"};
+  return names[int(function)];
+}
+
+llvm::StringRef keyword(RowOp op) {
+  static constexpr const char *names[] = {"rowsum", "rowmean", "rowmax"};
+  return names[int(op)];
+}
+
 ValueId Program::addValue(std::string name, Length length) {
-  values.push_back({std::move(name), std::move(length)});
+  return addValue(std::move(name), std::move(length), dtype, Spread::Element);
+}
+
+ValueId Program::addValue(std::string name, Length length, DType type, Spread spread) {
+  values.push_back({std::move(name), std::move(length), false, type, spread});
   return ValueId(values.size()) - 1;
 }
 
@@ -73,6 +88,8 @@ std::uint64_t Program::product(const std::vector<std::string> &names, const Exte
       elements *= it->second;
     } else if (!name.empty() && name[0] >= '0' && name[0] <= '9') {
       elements *= std::stoull(name);
+    } else if (const auto slash = name.find('/'); slash != std::string::npos) { // so many whole groups
+      if (auto of = given.find(name.substr(0, slash)); of != given.end()) elements *= of->second / std::stoull(name.substr(slash + 1));
     }
   }
   return elements;
@@ -132,6 +149,8 @@ ValueId resultOf(const Stmt &stmt) {
   return match(
       stmt, [](const Send &s) { return s.own; }, [](const Load &s) { return s.result; },
       [](const Poll &s) { return s.result; }, [](const Read &s) { return s.result; },
+      [](const Constant &s) { return s.result; }, [](const Argument &s) { return s.result; },
+      [](const Map &s) { return s.result; }, [](const RowReduce &s) { return s.result; },
       [](const Combine &s) { return s.result; }, [](const Reduce &s) { return s.result; },
       [](const Assign &s) { return s.variable; }, [](const auto &) { return kNone; });
 }
@@ -142,8 +161,8 @@ void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
         s, [&](const Store &op) { visit(op.value); },
         [&](const Send &op) { visit(op.value); }, [&](const Poll &op) { visit(op.own); },
         [&](const Read &op) { visit(op.own); }, [&](const Assign &op) { visit(op.value); },
-        [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Reduce &op) { visit(op.yield); },
-        [](const auto &) {});
+        [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Map &op) { visit(op.a), visit(op.b); },
+        [&](const RowReduce &op) { visit(op.value); }, [&](const Reduce &op) { visit(op.yield); }, [](const auto &) {});
   };
   look(stmt);
   if (const Block *body = bodyOf(stmt)) walk(*body, look);

@@ -25,6 +25,8 @@ struct Wire {
   unsigned minArch = 70;     ///< the lowest sm_XX that the mode is for
 };
 Wire wireOf(Sync sync);
+/// Along what a value is constant.
+enum class Spread { Element, Group, Row, Everywhere };
 
 /// How a slot of a mailbox may be filled again.
 enum class Reuse {
@@ -36,8 +38,10 @@ enum class Reuse {
 
 struct Value {
   std::string name; ///< the author's where there is one
-  Length length;
+  Length length;    ///< of no meaning where it is constant everywhere
   bool variable = false; ///< may be assigned more than once
+  DType dtype = DType::F32;
+  Spread spread = Spread::Element;
 };
 
 struct Buffer {
@@ -81,11 +85,39 @@ struct Chunks {
   SourceOffset where = 0;
 };
 
-/// What `ensures` promises of an output, enough for every contract without arithmetic beyond one reduction.
+/// Arithmetic in `ensures`, operands before their uses; the last node is what the target holds. Its operations are those
+/// of the body: Map, RowReduce, Constant, Argument.
+struct FormulaNode {
+  enum class Kind {
+    Input,     ///< `source` of rank `from` at entry
+    Exit,      ///< `source`, an output of this rank, at exit
+    Reduction, ///< the `source` of all ranks, which are `variable` in its index, by `op`, in f32 if it is narrow
+    Constant,
+    Argument,
+    Map,
+    RowReduce,
+  } kind = Kind::Input;
+  DType dtype = DType::F32;
+  Spread spread = Spread::Element;
+  Slice source = {};
+  bool everyRow = false; ///< the source is a row, for every row of the target
+  Index from = {};
+  std::string variable = {};
+  ReduceOp op = ReduceOp::Sum;
+  double value = 0;        ///< of a Constant
+  std::string scalar = {}; ///< of an Argument
+  Function function = Function::Add;
+  RowOp rowOp = RowOp::Sum;
+  unsigned group = 0;
+  int a = kNone, b = kNone;
+};
+
+/// What `ensures` promises of an output.
 struct Ensures {
   enum class Kind {
     Reduction, ///< target == reduce(op, r in ranks: r.source)
-    Copy       ///< target == source of rank `from`
+    Copy,      ///< target == source of rank `from`
+    Formula    ///< target == formula
   } kind;
   Slice target;            ///< of an output of rank `me`; its index may use `variable`
   Slice source;            ///< of an input of the contributing rank, which is `r` in its index (Reduction) or `from`
@@ -93,6 +125,9 @@ struct Ensures {
   Index from;              ///< Copy: whose value, over `variable`, `me` and scalars
   SourceOffset where = 0;
   std::optional<Index> on = {}; ///< promised only to ranks where this condition over `me` and scalars holds
+  std::vector<FormulaNode> formula = {};
+  Length domain = {}; ///< Formula: of the vectors it computes with; the target has one element for each of their rows or
+                      ///< groups if the last node is constant there
 };
 
 struct Program {
@@ -130,7 +165,9 @@ struct Program {
   /// Of a full chunk; 0 without chunks.
   std::uint64_t chunkPackets() const;
 
+  /// A value of the program's type, another for each element, unless it is said otherwise.
   ValueId addValue(std::string name, Length length);
+  ValueId addValue(std::string name, Length length, DType type, Spread spread);
 
   bool hasWindows() const {
     return llvm::any_of(buffers, [](const Buffer &b) { return b.window; });

@@ -52,7 +52,8 @@ private:
     if (v < 0 || std::size_t(v) >= defined.size()) return fail("value " + std::to_string(v) + " is not in the table");
     if (defined[v] && !program.values[v].variable) return fail("value " + std::to_string(v) + " is defined twice");
     defined[v] = true;
-    if (loop && !program.values[v].length.sameDomain(loop->domain))
+    if (loop && program.values[v].spread != Spread::Everywhere &&
+        !program.values[v].length.sameDomain(loop->domain))
       fail("value " + std::to_string(v) + " is not of its packet loop's domain");
   }
 
@@ -70,13 +71,27 @@ private:
     index(i.left()), index(i.right());
   }
 
-  void slice(const Slice &s) {
+  void slice(const Slice &s, bool ofRows) {
     if (s.buffer < 0 || std::size_t(s.buffer) >= program.buffers.size()) return fail("no such buffer");
     index(s.index);
-    if (loop && !s.length.sameDomain(loop->domain)) fail("a slice is not of its packet loop's domain");
+    if (ofRows && loop && !loop->rows) fail("rows in a packet loop that is not one of rows");
+    if (loop && !ofRows && !s.length.sameDomain(loop->domain)) fail("a slice is not of its packet loop's domain");
     if (!s.owner) return;
     index(*s.owner);
     if (!program.buffers[s.buffer].window) fail("a peer's buffer that is no window");
+  }
+
+  void number(ValueId v) {
+    use(v);
+    if (error.empty() && program.values[v].dtype != DType::F32) fail("arithmetic on a value that is not f32");
+  }
+
+  void map(const Map &s) {
+    if (s.function == Function::Convert) return use(s.a);
+    number(s.a);
+    const bool unary = s.function < Function::Add;
+    if (unary != (s.b == kNone)) return fail("a function of another number of operands");
+    if (!unary) number(s.b);
   }
 
   void slot(MailboxId box, const Index &i) {
@@ -101,7 +116,17 @@ private:
         [&](const KernelBoundary &) {
           if (&stmt != &program.body.front() && &stmt != &program.body.back()) fail("a boundary inside the program");
         },
-        [&](const Load &s) { slice(s.from); }, [&](const Store &s) { slice(s.to), use(s.value); },
+        [&](const Load &s) { slice(s.from, s.everyRow); },
+        [&](const Store &s) { slice(s.to, s.perRow), use(s.value); }, [](const Constant &) {},
+        [&](const Argument &s) {
+          if (llvm::none_of(program.scalars, [&](const Scalar &a) { return a.name == s.scalar && !a.isIndex(); }))
+            fail("no such scalar");
+        },
+        [&](const Map &s) { map(s); },
+        [&](const RowReduce &s) {
+          number(s.value);
+          if (loop && !loop->rows) fail("a row reduction in a packet loop that is not one of rows");
+        },
         [&](const Send &s) { slot(s.box, s.slot), index(s.peer), use(s.value); },
         [&](const Poll &s) { received(s.box, s.slot, s.own); }, [&](const Read &s) { received(s.box, s.slot, s.own); },
         [&](const Clear &s) { slot(s.box, s.slot); },

@@ -1,4 +1,5 @@
 // Not a pass: asks whether the emitter knows every form that the program has, and says which it does not.
+#include "codegen/EmitRows.h"
 #include "passes/Passes.h"
 
 namespace coll::passes {
@@ -13,6 +14,7 @@ public:
 
   bool run() {
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
+    walk(program.body, [&](const Stmt &stmt) { arithmetic(stmt); });
     return ok;
   }
 
@@ -29,6 +31,7 @@ private:
     if (!loop) return;
     if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
     extents = loop->domain.extents;
+    if (loop->rows) return rowLoop(*loop);
     for (const Stmt &inner : loop->body) packetStatement(inner);
   }
 
@@ -37,6 +40,32 @@ private:
     const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
     context.diagnostics.error(DiagnosticKind::NotLowered, {where, where}, what + " cannot be lowered yet");
     ok = false;
+  }
+
+  void rowLoop(const PacketLoop &loop) {
+    if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
+    if (program.wire().together > 1)
+      refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
+    if (const Stmt *stmt = codegen::withoutRowText(program, loop))
+      refuse(*stmt, "this statement beside one that goes by rows");
+    const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);
+    for (const Stmt &stmt : loop.body)
+      if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
+        refuse(stmt, "a group of " + std::to_string(reduce->group) + " elements in packets of " + std::to_string(elements));
+  }
+
+  /// What is rounded to another type than the packets' is stored so, and not computed with.
+  void arithmetic(const Stmt &stmt) {
+    const auto other = [&](ValueId v) {
+      if (v == kNone) return;
+      walk(program.body, [&](const Stmt &s) {
+        const auto *map = std::get_if<Map>(&s.op());
+        if (map && map->result == v && map->function == Function::Convert && program.values[v].dtype != DType::F32 &&
+            program.values[v].dtype != program.dtype)
+          refuse(stmt, "arithmetic on what is rounded to `" + std::string(keyword(program.values[v].dtype)) + "`");
+      });
+    };
+    if (const auto *map = std::get_if<Map>(&stmt.op())) other(map->a), other(map->b);
   }
 
   void packetStatement(const Stmt &stmt) {
@@ -97,7 +126,8 @@ private:
       } else if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) {
         if (loop.body.size() > 1 || !credit->peer.isVariable(loop.variable))
           refuse(s, "`reuse ack` with this way to send in a loop over `ranks`");
-      } else if (std::holds_alternative<Clear>(s.op())) {
+      } else if (std::holds_alternative<Clear>(s.op()) || std::holds_alternative<Map>(s.op()) ||
+                 std::holds_alternative<Constant>(s.op()) || std::holds_alternative<Argument>(s.op())) {
         continue; // what receives clears
       } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {
         refuse(s, "this statement in a loop over `ranks`");

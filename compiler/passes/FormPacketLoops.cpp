@@ -15,44 +15,72 @@ void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
     match(
         s, [&](Store &op) { swap(op.value); },
         [&](Send &op) { swap(op.value); }, [&](Poll &op) { swap(op.own); }, [&](Read &op) { swap(op.own); },
-        [&](Assign &op) { swap(op.value); }, [&](Combine &op) { swap(op.a), swap(op.b); }, [&](Reduce &op) { swap(op.yield); },
+        [&](Assign &op) { swap(op.value); }, [&](Combine &op) { swap(op.a), swap(op.b); },
+        [&](Map &op) { swap(op.a), swap(op.b); }, [&](RowReduce &op) { swap(op.value); }, [&](Reduce &op) { swap(op.yield); },
         [](auto &) {});
   };
   rewrite(stmt);
   if (Block *body = bodyOf(stmt)) walk(*body, rewrite);
 }
 
-/// The vector a statement goes over: that of the first value or slice in it.
-std::optional<Length> domainOf(const Program &program, const Stmt &stmt) {
-  std::optional<Length> domain;
+/// The vectors a statement goes over.
+void lengthsOf(const Program &program, const Stmt &stmt, llvm::function_ref<void(const Length &)> visit) {
+  auto value = [&](ValueId v) {
+    if (program.values[v].spread != Spread::Everywhere) visit(program.values[v].length);
+  };
   auto look = [&](const Stmt &s) {
-    if (domain) return;
-    if (const auto *store = std::get_if<Store>(&s.op())) domain = store->to.length;
-    if (const auto *send = std::get_if<Send>(&s.op())) domain = program.values[send->value].length;
-    if (const auto *clear = std::get_if<Clear>(&s.op())) domain = program.mailboxes[clear->box].length;
-    if (ValueId v = resultOf(s); !domain && v != kNone) domain = program.values[v].length;
+    if (const auto *store = std::get_if<Store>(&s.op())) {
+      if (store->perRow) value(store->value);
+      else visit(store->to.length);
+    }
+    if (const auto *send = std::get_if<Send>(&s.op())) value(send->value);
+    if (const auto *clear = std::get_if<Clear>(&s.op())) visit(program.mailboxes[clear->box].length);
+    if (ValueId v = resultOf(s); v != kNone) value(v);
   };
   look(stmt);
   if (const Block *body = bodyOf(stmt)) walk(*body, look);
+}
+
+/// That of the first of them.
+std::optional<Length> domainOf(const Program &program, const Stmt &stmt) {
+  std::optional<Length> domain;
+  lengthsOf(program, stmt, [&](const Length &l) {
+    if (!domain) domain = l;
+  });
   return domain;
+}
+
+/// What no vector enters: it is made in each loop that uses it.
+bool isNumber(const Program &program, const Stmt &stmt) {
+  const ValueId v = resultOf(stmt);
+  return v != kNone && program.values[v].spread == Spread::Everywhere;
 }
 
 class Former {
 public:
   Former(Program &p, Context &c) : program(p), context(c) {}
 
-  bool run() { return form(program.body); }
+  bool run() {
+    if (!form(program.body)) return false;
+    markRows();
+    return true;
+  }
+
 
 private:
   Program &program;
   Context &context;
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
-  std::map<ValueId, Load> loads; ///< of earlier loops
+  std::map<ValueId, Stmt> again; ///< what can be made once more: loads of earlier loops, numbers
 
   bool form(Block &block) {
     Block out;
     for (Stmt &stmt : block) {
+      if (isNumber(program, stmt)) {
+        again.emplace(resultOf(stmt), std::move(stmt));
+        continue;
+      }
       if (standsOutside(stmt)) {
         loop = nullptr;
         if (Block *body = bodyOf(stmt); body && !std::holds_alternative<ForRanks>(stmt.op()) && !form(*body)) return false;
@@ -89,18 +117,33 @@ private:
 
   bool ofOneDomain(const Stmt &stmt, const Length &domain) {
     bool same = true;
-    auto look = [&](const Stmt &s) {
-      if (const auto *store = std::get_if<Store>(&s.op())) same &= store->to.length.sameDomain(domain);
-      if (const auto *send = std::get_if<Send>(&s.op())) same &= program.values[send->value].length.sameDomain(domain);
-      if (ValueId v = resultOf(s); v != kNone) same &= program.values[v].length.sameDomain(domain);
-    };
-    look(stmt);
-    if (const Block *body = bodyOf(stmt)) walk(*body, look);
+    lengthsOf(program, stmt, [&](const Length &l) { same &= l.sameDomain(domain); });
     if (same) return true;
     const auto where = std::uint32_t(whereOf(stmt));
     context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
                               "vectors of different shape in one statement cannot be lowered yet");
     return false;
+  }
+
+  /// A loop with rows goes by rows, and so do all loops over such matrices: which thread has an element is then the same
+  /// in all of them.
+  void markRows() {
+    std::vector<std::vector<std::string>> matrices;
+    const auto eachLoop = [&](llvm::function_ref<void(PacketLoop &)> visit) {
+      walk(program.body, [&](Stmt &stmt) {
+        if (auto *l = std::get_if<PacketLoop>(&stmt.op())) visit(*l);
+      });
+    };
+    eachLoop([&](PacketLoop &l) {
+      bool rows = false;
+      walk(l.body, [&](const Stmt &s) {
+        rows |= std::holds_alternative<RowReduce>(s.op());
+        if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
+        if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
+      });
+      if (rows) matrices.push_back(l.domain.extents);
+    });
+    eachLoop([&](PacketLoop &l) { l.rows = llvm::is_contained(matrices, l.domain.extents); });
   }
 
   static SourceOffset whereOf(const Stmt &stmt) {
@@ -110,13 +153,14 @@ private:
   void remember(const Stmt &stmt) {
     auto look = [&](const Stmt &s) {
       if (ValueId v = resultOf(s); v != kNone) definedHere.push_back(v);
-      if (const auto *load = std::get_if<Load>(&s.op())) loads.emplace(load->result, *load);
+      const auto *load = std::get_if<Load>(&s.op());
+      if (load && program.buffers[load->from.buffer].direction != Direction::InOut) again.emplace(load->result, *load);
     };
     look(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, look);
   }
 
-  /// Makes every value that the statement takes from an earlier loop anew in this one.
+  /// Makes every value that the statement takes from outside this loop anew in it.
   bool reload(Stmt &stmt) {
     std::vector<ValueId> foreign, inside;
     auto defined = [&](const Stmt &s) {
@@ -125,16 +169,23 @@ private:
     defined(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, defined);
     usesOf(stmt, [&](ValueId v) {
-      if (v != kNone && !llvm::is_contained(definedHere, v) && !llvm::is_contained(inside, v)) foreign.push_back(v);
+      if (v != kNone && !llvm::is_contained(definedHere, v) && !llvm::is_contained(inside, v) &&
+          !llvm::is_contained(foreign, v))
+        foreign.push_back(v);
     });
     for (ValueId v : foreign) {
-      auto load = loads.find(v);
-      if (load == loads.end()) return refuse(stmt, v);
-      Load again = load->second;
-      again.result = program.addValue(program.values[v].name, program.values[v].length);
-      replaceUses(stmt, v, again.result);
-      definedHere.push_back(again.result);
-      loop->body.push_back(again);
+      auto known = again.find(v);
+      if (known == again.end()) return refuse(stmt, v);
+      Stmt copy = known->second;
+      const Value value = program.values[v];
+      const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
+      match(
+          copy, [&](Load &s) { s.result = fresh; }, [&](Constant &s) { s.result = fresh; },
+          [&](Argument &s) { s.result = fresh; }, [&](Map &s) { s.result = fresh; }, [](auto &) {});
+      if (!reload(copy)) return false; // a number may be made of others
+      replaceUses(stmt, v, fresh);
+      definedHere.push_back(fresh);
+      loop->body.push_back(std::move(copy));
     }
     return true;
   }

@@ -23,6 +23,10 @@ bool expandSyncModes(ir::Program &program, Context &context);
 /// used behind a barrier is loaded again there. After expandSyncModes.
 bool formPacketLoops(ir::Program &program, Context &context);
 
+/// Moves the loads of a packet loop with arithmetic to its begin, where no store before them may write what they read. After
+/// formPacketLoops.
+bool hoistLoads(ir::Program &program, Context &context);
+
 /// Where every rank sends to its own slot `me` too and slot `me` is read by number, takes the value from registers.
 /// After formPacketLoops: a value stays in registers only within a loop.
 bool forwardOwnSlot(ir::Program &program, Context &context);

@@ -5,6 +5,7 @@
 #include "context/Verify.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 using namespace coll;
@@ -17,7 +18,9 @@ constexpr std::uint64_t kSmallRegions = 1 << 19;
 /// Shapes that threads of a GPU would hardly need and interleavings do: a few CTAs, a few warps.
 LaunchShape randomShape(const Manifest &manifest, std::uint64_t random) {
   const unsigned ctas = 1 + random % 3, warps = 1 + random / 4 % 2;
-  return {std::min(ctas, manifest.maxCtas), std::min(warps * 32, manifest.maxThreads)};
+  // Where CTAs may share a row, sometimes all of them do.
+  const bool share = manifest.domain.rows && random / 8 % 2;
+  return {std::min(ctas, manifest.maxCtas), std::min(warps * 32, manifest.maxThreads), share ? std::min(ctas, manifest.maxCtas) : 1};
 }
 
 /// One rank's part of one launch on a machine: its buffers, guarded on both sides, and the launch itself.
@@ -121,7 +124,8 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
                                kernelArguments(manifest, placed, rank, number),
                                planned.extents,
                                scalars,
-                               plan.onePacket(pointers, planned.extents, shape)};
+                               plan.onePacket(pointers, planned.extents, shape),
+                               shape.cluster};
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }

@@ -341,7 +341,6 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   const LaunchPlan &plan = state->plan;
   if (plan.domainElements(extents) == 0) return {};
   if (auto good = plan.check(rank, buffers, extents); !good) return good;
-  const std::uint64_t packets = plan.packetsAtOnce(extents);
 
   std::array<std::uint64_t, kMaxScalars> words;
   for (std::size_t i = 0; i < scalars.size(); ++i) {
@@ -353,7 +352,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
     words[i] = scalarBits(scalars[i], declared.type);
   }
   ResolvedLaunch launch;
-  launch.shape = chooseShape(packets, state->loaded->limits(), shape);
+  launch.shape = plan.shape(extents, state->loaded->limits(), shape);
   launch.onePacket = plan.onePacket(buffers, extents, launch.shape);
   std::array<void *, ParameterBlock::kMaxWords> pointers;
   launch.pointers = buffers;

@@ -19,7 +19,9 @@ public:
   EmulatedKernel(const Manifest &manifest, std::shared_ptr<const emu::KernelModule> module)
       : manifest(manifest), module(std::move(module)) {
     // Fibers stand for threads: few show all that many would, sooner.
-    shapeLimits = {std::min(manifest.maxThreads, 64u), std::min(manifest.maxCtas, 2u), {}};
+    // A row's packets must find threads enough, in one CTA or a cluster.
+    const bool rows = manifest.domain.rows;
+    shapeLimits = {std::min(manifest.maxThreads, rows ? 256u : 64u), std::min(manifest.maxCtas, 2u), {}, rows ? 2u : 1u};
     shapeLimits.resident.fill(2);
   }
   const ShapeLimits &limits() const override { return shapeLimits; }
@@ -205,7 +207,7 @@ Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
   for (int rank = 0; rank < ranks(); ++rank)
     for (const QueuedLaunch &queued : launches[rank]) {
       emu::Launch launch{kernel.module,  kernel.manifest.entry, queued.shape.grid, queued.shape.block, {},
-                         queued.extents, queued.scalars,        queued.onePacket};
+                         queued.extents, queued.scalars,        queued.onePacket,      queued.shape.cluster};
       for (const Place &place : queued.places) launch.arguments.push_back(twinOf(stretches, place));
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};

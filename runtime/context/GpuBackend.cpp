@@ -107,7 +107,9 @@ Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
     return Error{Error::Code::MachineLacks, "two launches of `" + manifest.member + "` for each of " +
                                                 std::to_string(ranksPerGpu) +
                                                 " ranks on a GPU do not fit there together"};
-  shapeLimits = {std::min(threads / 32 * 32, 512u), std::min(manifest.maxCtas, region::kMaxCtas), resident};
+  shapeLimits = {std::min(threads / 32 * 32, 512u), std::min(manifest.maxCtas, region::kMaxCtas), resident, 8};
+  for (const Gpu &gpu : gpus.list)
+    if (gpu.arch < 90) shapeLimits.maxCluster = 1;
   return {};
 }
 
@@ -339,17 +341,19 @@ Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, co
   block.append(std::uint64_t(launch.onePacket));
   void *parameters[] = {block.words.data()};
 
-  CUlaunchAttribute dependent;
-  std::memset(&dependent, 0, sizeof dependent);
-  dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  dependent.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchAttribute attributes[2];
+  std::memset(attributes, 0, sizeof attributes);
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attributes[0].value.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attributes[1].value.clusterDim = {launch.shape.cluster, 1, 1};
   CUlaunchConfig config;
   std::memset(&config, 0, sizeof config);
   config.gridDimX = launch.shape.grid, config.gridDimY = 1, config.gridDimZ = 1;
   config.blockDimX = launch.shape.block, config.blockDimY = 1, config.blockDimZ = 1;
   config.hStream = stream ? static_cast<CUstream>(stream) : streams[rank];
-  config.attrs = &dependent;
-  config.numAttrs = gpu.arch >= 90 ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = gpu.arch < 90 ? 0 : launch.shape.cluster > 1 ? 2 : 1;
   if (stream) lastStream[rank] = static_cast<CUstream>(stream);
 
   Current current(cuda, gpu);

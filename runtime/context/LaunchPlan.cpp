@@ -41,7 +41,37 @@ LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const 
   return shape;
 }
 
+LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const ShapeLimits &limits) {
+  // As for vectors: a packet for each thread, CTAs of 128 threads while that is few of them, and CTAs before threads. The
+  // CTAs of a row meet at its sum, which clusters alone can.
+  constexpr unsigned kCtas = 128, kFewThreads = 128;
+  const std::uint64_t needed = std::max<std::uint64_t>(1, packetsOfRow);
+  // A cluster is on one part of the GPU, where it may leave room that no other fits into.
+  const auto most = [&](unsigned block, unsigned cluster) {
+    const unsigned resident = limits.resident[block / 32], whole = cluster > 1 ? resident - resident / 4 : resident;
+    return std::max(1u, std::min({kCtas, limits.maxCtas, region::kMaxCtas, whole}));
+  };
+  const auto blockFor = [&](unsigned cluster) {
+    return std::max(32u, std::min(limits.maxThreads, ceilDiv(std::min<std::uint64_t>(ceilDiv(needed, cluster), 1024), 32) * 32));
+  };
+  unsigned cluster = 1;
+  while (cluster < limits.maxCluster) {
+    const unsigned next = cluster * 2;
+    const bool tooLong = std::uint64_t(cluster) * limits.maxThreads < needed; // for a packet a thread
+    const bool room = rows * next <= most(blockFor(next), next) && blockFor(cluster) > kFewThreads;
+    if ((!tooLong && !room) || next > most(blockFor(next), next)) break;
+    cluster = next;
+  }
+  LaunchShape shape{1, blockFor(cluster), cluster};
+  while (limits.resident[shape.block / 32] < shape.cluster && shape.block > 32)
+    shape.block = std::max(32u, shape.block / 2 / 32 * 32);
+  const std::uint64_t groups = std::min<std::uint64_t>(rows, most(shape.block, shape.cluster) / shape.cluster);
+  shape.grid = unsigned(std::max<std::uint64_t>(1, groups)) * shape.cluster;
+  return shape;
+}
+
 LaunchPlan::LaunchPlan(const Manifest &manifest) : manifest(manifest), domain(sizeOfExtents(manifest.domain.extents)) {
+  if (manifest.domain.rows) row = sizeOfExtents({manifest.domain.extents.back()});
   for (const Manifest::Argument &argument : manifest.arguments) arguments.push_back(sizeOfExtents(argument.extents));
 }
 
@@ -51,6 +81,10 @@ LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names
     const auto found = std::find(manifest.extents.begin(), manifest.extents.end(), name);
     if (found != manifest.extents.end())
       size.extents.push_back(unsigned(found - manifest.extents.begin()));
+    else if (const auto slash = name.find('/'); slash != std::string::npos)
+      size.groups.emplace_back(unsigned(std::find(manifest.extents.begin(), manifest.extents.end(), name.substr(0, slash)) -
+                                        manifest.extents.begin()),
+                               std::stoull(name.substr(slash + 1)));
     else if (name == "N")
       size.constant *= manifest.ranks;
     else if (!name.empty() && std::isdigit(static_cast<unsigned char>(name[0])))
@@ -66,12 +100,37 @@ std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_
     if (extents[extent] == 0) return 0;
     large |= __builtin_mul_overflow(value, extents[extent], &value);
   }
+  for (const auto &[extent, group] : size.groups) {
+    if (extents[extent] < group) return 0;
+    large |= __builtin_mul_overflow(value, extents[extent] / group, &value);
+  }
   return large ? UINT64_MAX : value;
+}
+
+std::uint64_t LaunchPlan::packetElements() const {
+  return std::max<std::uint64_t>(1, manifest.packetBytes / sizeOf(manifest.dtype));
+}
+
+std::uint64_t LaunchPlan::packetsOfRow(std::span<const std::uint64_t> extents) const {
+  const std::uint64_t length = product(row, extents);
+  return length / packetElements() + (length % packetElements() != 0);
+}
+
+LaunchShape LaunchPlan::shape(std::span<const std::uint64_t> extents, const ShapeLimits &limits,
+                              const Shape &wanted) const {
+  if (!manifest.domain.rows) return chooseShape(packetsAtOnce(extents), limits, wanted);
+  ShapeLimits within = limits;
+  if (wanted.maxCtas) within.maxCtas = std::min(within.maxCtas, wanted.maxCtas);
+  if (wanted.threads)
+    within.maxThreads = std::min(within.maxThreads, std::clamp(wanted.threads / 32 * 32, 32u, 512u));
+  const std::uint64_t ofRow = packetsOfRow(extents);
+  return chooseRowShape(ofRow ? packets(extents) / ofRow : 0, ofRow, within);
 }
 
 std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const {
   std::uint64_t elements = domainElements(extents);
   const std::uint64_t size = sizeOf(manifest.dtype);
+  if (manifest.domain.rows) return elements ? elements / product(row, extents) * packetsOfRow(extents) : 0;
   if (manifest.domain.split) {
     // As coll::Pieces: pieces of whole 16-byte units.
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;
@@ -112,6 +171,26 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
                    (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};
 }
 
+/// A row is whole packets in a slot, and all of it is in the registers of the threads that share it.
+Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const {
+  const auto bad = [&](const std::string &text) {
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
+  };
+  const std::uint64_t length = product(row, extents), ofRow = packetsOfRow(extents);
+  const std::string &name = manifest.domain.extents.back();
+  if (length % manifest.rowUnit != 0)
+    return bad("rows of `" + name + "` = " + std::to_string(length) + " elements are not whole groups of " +
+               std::to_string(manifest.rowUnit));
+  const std::uint64_t most = std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads);
+  if (ofRow > most)
+    return bad("rows of `" + name + "` = " + std::to_string(length) + " elements do not fit into registers; they may have " +
+               std::to_string(most * packetElements()));
+  if (manifest.capacity && ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
+    return bad("rows of `" + name + "` = " + std::to_string(length) + " elements, each in whole packets of " +
+               std::to_string(packetElements()) + ", are more than its capacity of " + std::to_string(manifest.capacity));
+  return {};
+}
+
 Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
                                std::span<const std::uint64_t> extents) const {
   const auto bad = [&](const std::string &text) {
@@ -126,6 +205,8 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
   if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)
     return bad(std::to_string(elements) + " elements are more than " + std::to_string(Manifest::kMostChunks) +
                " chunks of it");
+  if (manifest.domain.rows)
+    if (auto good = checkRows(extents); !good) return good;
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Manifest::Argument &argument = manifest.arguments[i];
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);
@@ -144,9 +225,19 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
 
 bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
+  if (manifest.domain.rows) {
+    if (product(row, extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
+        packetsOfRow(extents) > std::uint64_t(shape.cluster) * shape.block)
+      return false;
+    return aligned(pointers);
+  }
   if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
       (!manifest.bulk && packetsAtOnce(extents) > std::uint64_t(shape.grid) * shape.block))
     return false;
+  return aligned(pointers);
+}
+
+bool LaunchPlan::aligned(std::span<void *const> pointers) const {
   return std::all_of(pointers.begin(), pointers.end(), [&](void *pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % manifest.alignment == 0;
   });

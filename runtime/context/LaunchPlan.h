@@ -11,6 +11,7 @@ namespace coll {
 
 struct LaunchShape {
   unsigned grid = 1, block = 32;
+  unsigned cluster = 1; ///< CTAs that share a row; divides the grid
 };
 
 /// What bounds a shape.
@@ -20,11 +21,15 @@ struct ShapeLimits {
   /// [w]: the CTAs of w warps, w = 1 .. 16, that may be in a launch so that two launches of every rank on a GPU are
   /// resident together: kernels that wait for each other must all run.
   std::array<unsigned, 17> resident = {};
+  unsigned maxCluster = 1;
 };
 
 /// The shape for a number of packets, as near to `wanted` as the limits allow. The same on all ranks, as every argument
 /// is.
 LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted = {});
+
+/// The shape for so many rows of so many packets. The same on all ranks.
+LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const ShapeLimits &limits);
 
 /// A manifest, prepared for launches.
 class LaunchPlan {
@@ -38,6 +43,7 @@ public:
   std::uint64_t packetsAtOnce(std::span<const std::uint64_t> extents) const;
   /// The largest epoch that a launch may leave; one that comes to more starts the epochs anew first.
   std::uint32_t lastEpoch() const { return 0xffffffffu - std::uint32_t(manifest.chunkPackets ? Manifest::kMostChunks : 1); }
+  LaunchShape shape(std::span<const std::uint64_t> extents, const ShapeLimits &limits, const Shape &wanted = {}) const;
   std::uint64_t argumentElements(std::size_t argument, std::span<const std::uint64_t> extents) const {
     return product(arguments[argument], extents);
   }
@@ -55,14 +61,19 @@ private:
   struct Size {
     std::uint64_t constant = 1;
     std::vector<unsigned> extents;
+    std::vector<std::pair<unsigned, std::uint64_t>> groups; ///< (extent, n): so many whole groups of n
   };
+  std::uint64_t packetElements() const;
+  bool aligned(std::span<void *const> pointers) const;
+  std::uint64_t packetsOfRow(std::span<const std::uint64_t> extents) const;
+  Result<void> checkRows(std::span<const std::uint64_t> extents) const;
   Size sizeOfExtents(const std::vector<std::string> &names) const;
   static std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents);
   Result<void> checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
                             std::span<const std::uint64_t> extents) const;
 
   const Manifest &manifest;
-  Size domain;
+  Size domain, row; ///< of the domain; row has meaning where that goes by rows
   std::vector<Size> arguments;
 };
 

@@ -1,5 +1,6 @@
 #include "context/Reference.h"
 
+#include "context/Formula.h"
 #include "context/Values.h"
 
 #include <algorithm>
@@ -80,10 +81,40 @@ std::vector<std::byte> Reference::expected(int rank, std::size_t argument, const
   std::vector<std::byte> output;
   for (const Manifest::Promise &promise : promises(sizes.scalars)) {
     if (promise.output.rank != unsigned(rank) || promise.output.argument != argument) continue;
-    output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.dtype));
-    fill(promise, sizes, inputs, output);
+    output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.arguments[argument].dtype));
+    if (promise.steps.empty()) fill(promise, sizes, inputs, output);
+    else compute(promise, sizes, inputs, output);
   }
   return output;
+}
+
+/// Where the elements of a part begin within its argument, and how many there are.
+std::pair<std::uint64_t, std::uint64_t> Reference::placeOf(const Manifest::Promise::Part &part,
+                                                           const LaunchSizes &sizes) const {
+  Manifest::Argument shape = manifest.arguments[part.argument];
+  if (part.row != Manifest::kWhole) shape.extents.erase(shape.extents.begin());
+  const std::uint64_t count = manifest.elements(shape, sizes.extents);
+  return {part.row == Manifest::kWhole ? 0 : std::uint64_t(part.row) * count, count};
+}
+
+void Reference::compute(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
+                        std::vector<std::byte> &output) const {
+  const auto read = [&](const Manifest::Promise::Part &part, bool atExit) {
+    const DType type = manifest.arguments[part.argument].dtype;
+    const std::vector<std::byte> stored =
+        atExit ? expected(int(part.rank), part.argument, sizes, inputs) : inputs(int(part.rank), part.argument);
+    const auto [begin, count] = placeOf(part, sizes);
+    std::vector<float> values(count);
+    for (std::uint64_t i = 0; i < count; ++i)
+      values[i] = widen(type, readElement(type, stored.data() + (begin + i) * sizeOf(type)));
+    return values;
+  };
+  Manifest::Argument row{"", Direction::In, manifest.dtype, promise.rowExtents};
+  const std::vector<float> values = evaluate(promise, manifest.elements(row, sizes.extents), sizes, read);
+  const DType type = manifest.arguments[promise.output.argument].dtype;
+  const auto [begin, count] = placeOf(promise.output, sizes);
+  for (std::uint64_t i = 0; i < count && i < values.size(); ++i)
+    writeElement(type, output.data() + (begin + i) * sizeOf(type), roundTo(type, values[i]));
 }
 
 void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
@@ -91,24 +122,16 @@ void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes,
   using Part = Manifest::Promise::Part;
   const DType type = manifest.dtype;
   const unsigned bytes = sizeOf(type);
-  /// The elements of a part, and where it begins within its argument.
-  const auto count = [&](const Part &part) {
-    Manifest::Argument shape = manifest.arguments[part.argument];
-    if (part.row != Manifest::kWhole) shape.extents.erase(shape.extents.begin());
-    return manifest.elements(shape, sizes.extents);
-  };
-  const auto begin = [&](const Part &part) {
-    return part.row == Manifest::kWhole ? 0 : std::uint64_t(part.row) * count(part);
-  };
-  const auto element = [&](const Part &part, std::uint64_t i) {
-    return readElement(type, inputs(int(part.rank), part.argument).data() + (begin(part) + i) * bytes);
-  };
-  const std::uint64_t elements = count(promise.output), first = begin(promise.output);
+  std::vector<const std::byte *> from; // where each source begins
+  for (const Part &part : promise.sources)
+    from.push_back(inputs(int(part.rank), part.argument).data() + placeOf(part, sizes).first * bytes);
+  const auto element = [&](std::size_t source, std::uint64_t i) { return readElement(type, from[source] + i * bytes); };
+  const auto [first, elements] = placeOf(promise.output, sizes);
   for (std::uint64_t i = 0; i < elements; ++i) {
     const std::uint64_t bits =
         promise.reduces ? reduceElement(type, *manifest.op, int(promise.sources.size()),
-                                        [&](int r) { return element(promise.sources[std::size_t(r)], i); })
-                        : element(promise.sources.front(), i);
+                                        [&](int r) { return element(std::size_t(r), i); })
+                        : element(0, i);
     writeElement(type, output.data() + (first + i) * bytes, bits);
   }
 }
@@ -128,7 +151,7 @@ bool Reference::sameOnAllRanks() const {
     if (number >= firstRank.size()) return false;
     const Manifest::Promise &other = *firstRank[number];
     if (promise.output.argument != other.output.argument || promise.output.row != other.output.row ||
-        promise.sources.size() != other.sources.size() ||
+        !promise.steps.empty() || promise.sources.size() != other.sources.size() ||
         !std::equal(promise.sources.begin(), promise.sources.end(), other.sources.begin(), same))
       return false;
   }

@@ -36,6 +36,10 @@ private:
   void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
             std::vector<std::byte> &output) const;
 
+  void compute(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
+               std::vector<std::byte> &output) const;
+  std::pair<std::uint64_t, std::uint64_t> placeOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes) const;
+
   Manifest manifest;
 };
 

@@ -28,7 +28,7 @@ public:
   void check(int rank, const std::vector<std::byte> &memory) {
     for (std::size_t i = 0; i < manifest.arguments.size(); ++i) {
       const Direction direction = manifest.arguments[i].direction;
-      if (direction == Direction::Out)
+      if (direction != Direction::In)
         compare(rank, i, outputOf(rank, i), memory);
       else if (direction == Direction::In && !shared(rank, i))
         compare(rank, i, inputs[rank][i], memory);
@@ -67,7 +67,7 @@ private:
     const std::byte *actual = memory.data() + launch.offsets[rank][argument];
     RankReport &report = reports[rank];
     const std::uint64_t size = sizeOf(declared.dtype), elements = expected.size() / size;
-    if (declared.direction == Direction::Out) report.checked += elements;
+    if (declared.direction != Direction::In) report.checked += elements;
     if (elements == 0 || std::memcmp(actual, expected.data(), expected.size()) == 0) return;
     for (std::uint64_t i = 0; i < elements; ++i) {
       const std::uint64_t is = readElement(declared.dtype, actual + i * size);

@@ -105,6 +105,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   if (!entry) return refuse("the module has no such entry point");
   if (rank < 0 || rank >= manifest.ranks) return refuse("there is no rank " + std::to_string(rank));
   if (launch.grid < 1 || launch.grid > kMaxCtas) return refuse("a grid has 1 to 256 CTAs");
+  if (launch.cluster < 1 || launch.grid % launch.cluster != 0) return refuse("a grid is whole clusters");
   if (launch.block < 1 || launch.block > 1024) return refuse("a CTA has 1 to 1024 threads");
 
   // Team<N> of runtime/device/coll/types.h, then pointers, extents, scalars and onePacket, 8 bytes each.
@@ -122,7 +123,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
                   std::to_string(parameter.size() * 8));
 
   engine.ranks[rank].launches.push_back(
-      {launch.kernel, launch.entry, entry->call, launch.grid, launch.block, std::move(parameter)});
+      {launch.kernel, launch.entry, entry->call, launch.grid, launch.block, launch.cluster, std::move(parameter)});
   return true;
 }
 

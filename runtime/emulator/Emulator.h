@@ -71,6 +71,7 @@ struct Launch {
   std::vector<std::uint64_t> extents; ///< in the manifest's order
   std::vector<std::uint64_t> scalars; ///< in the manifest's order, the value at the low end
   bool onePacket = false;             ///< the parameter's last word; as the caller says, right or wrong
+  unsigned cluster = 1;               ///< CTAs of a cluster; divides `grid`
 };
 
 struct Statistics {

@@ -11,7 +11,8 @@ thread_local Engine *Engine::active = nullptr;
 void Cta::begin(unsigned threadCount) {
   done = 0;
   threads.resize(threadCount);
-  ready.clear(), atBarrier.clear(), draining.clear();
+  ready.clear(), atBarrier.clear(), atCluster.clear(), draining.clear();
+  shared.clear();
   pendingByPhase.clear();
   oldestPhase = UINT32_MAX;
 }
@@ -132,7 +133,7 @@ void Engine::startNext(Rank &rank) {
       Thread &thread = cta.threads[t];
       thread = Thread();
       thread.cta = &cta;
-      thread.at = {{t, 0, 0}, {c, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}};
+      thread.at = {{t, 0, 0}, {c, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}, launch.cluster};
       thread.floor = thread.newestRead = now;
       thread.lookedAt = UINT32_MAX;
       const std::size_t index = rank.firstThread + std::size_t(c) * launch.block + t;
@@ -234,6 +235,7 @@ void Engine::threadEnded(Thread &thread) {
   ++cta.done;
   --rank.live;
   releaseBarrier(cta);
+  releaseCluster(cta);
   afterProgress(rank);
 }
 

@@ -40,6 +40,9 @@ public:
                emulated::Combine add);
   void fence();
   void ctaSync();
+  std::uint32_t loadShared(unsigned word);
+  void storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value);
+  void clusterSync();
   void spinHint(std::uint64_t address);
   std::uint64_t nanoseconds() const { return statistics.steps; }
   /// A signal came while a thread was running: ends the run. Does not return.
@@ -70,6 +73,9 @@ private:
   void drain();
   bool drained(const Thread &thread) const;
   void releaseBarrier(Cta &cta);
+  void releaseCluster(Cta &cta);
+  void passBarrier(const std::vector<Thread *> &threads);
+  Cta *clusterOf(Cta &cta);
 
   // Engine.cpp
   void prepare();

@@ -167,8 +167,10 @@ void Engine::callWarp(Thread *lanes) {
   for (unsigned lane = 0; lane < Thread::kWarp; ++lane) {
     const WarpCall &own = *lanes[lane].call;
     any |= own.said;
-    if (own.kind != call.kind || own.address % 128 != (own.kind == WarpCall::Vote ? 0 : lane % Thread::kLine * 16) ||
-        own.address / 128 != lanes[lane / Thread::kLine * Thread::kLine].call->address / 128)
+    const bool lines = own.kind == WarpCall::Load || own.kind == WarpCall::Store;
+    if (own.kind != call.kind || (lines ? own.address % 128 != lane % Thread::kLine * 16 ||
+                                              own.address / 128 != lanes[lane / Thread::kLine * Thread::kLine].call->address / 128
+                                        : own.address != call.address))
       fail("the lanes of a warp do different things\n  by " + describeThread(lanes[lane]) + "\n");
   }
   std::uint32_t below = 0;
@@ -178,6 +180,10 @@ void Engine::callWarp(Thread *lanes) {
     WarpCall &own = *thread.call;
     own.said = any;
     if (own.kind == WarpCall::Vote) continue;
+    if (own.kind == WarpCall::Shuffle) {
+      *static_cast<unsigned *>(own.value) = lanes[lane ^ unsigned(own.address)].call->shuffled;
+      continue;
+    }
     const bool isLoad = own.kind == WarpCall::Load, whole = policy.atomicity == Atomicity::Bytes128;
     const unsigned unit = unitBytes(8, 16);
     Line &line = locate(own.address, 16, isLoad ? "load" : "store");
@@ -335,17 +341,70 @@ void Engine::ctaSync() {
 /// read of a mate's waiting stores, all of them have then.
 void Engine::releaseBarrier(Cta &cta) {
   if (cta.atBarrier.empty() || cta.atBarrier.size() + cta.done < cta.threads.size()) return;
-  if (races) races->ctaBarrier(cta.atBarrier);
+  passBarrier(cta.atBarrier);
+  cta.atBarrier.clear();
+}
+
+void Engine::passBarrier(const std::vector<Thread *> &threads) {
+  if (races) races->ctaBarrier(threads);
   std::uint32_t floor = 0, newestRead = 0;
-  for (const Thread *t : cta.atBarrier)
-    floor = std::max(floor, t->floor), newestRead = std::max(newestRead, t->newestRead);
-  for (Thread *t : cta.atBarrier) {
+  for (const Thread *t : threads) floor = std::max(floor, t->floor), newestRead = std::max(newestRead, t->newestRead);
+  for (Thread *t : threads) {
     ++t->phase;
     t->newestRead = newestRead;
     raiseFloor(*t, floor);
     wake(*t);
   }
-  cta.atBarrier.clear();
+}
+
+// ---- Clusters and shared memory ----
+
+/// The first CTA of the cluster that a CTA is in.
+Cta *Engine::clusterOf(Cta &cta) {
+  Rank &rank = ranks[cta.rank];
+  return &rank.ctas[cta.index / rank.launches[rank.current].cluster * rank.launches[rank.current].cluster];
+}
+
+/// A word that nothing was written to in this launch is a NaN. Weaker than hardware only in who goes first: what a thread
+/// writes is there at once, so that a barrier which is missing shows as a word read too early or too late.
+std::uint32_t Engine::loadShared(unsigned word) {
+  mayYield();
+  std::vector<std::uint32_t> &shared = running->cta->shared;
+  if (word >= emulated::kSharedWords) fail("shared memory is read past its end\n  by " + describeThread(*running) + "\n");
+  return word < shared.size() ? shared[word] : 0xffffffffu;
+}
+
+void Engine::storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value) {
+  mayYield();
+  const Rank &rank = ranks[running->cta->rank];
+  if (word >= emulated::kSharedWords || ctaOfCluster >= rank.launches[rank.current].cluster)
+    fail("shared memory is written past its end\n  by " + describeThread(*running) + "\n");
+  std::vector<std::uint32_t> &shared = clusterOf(*running->cta)[ctaOfCluster].shared;
+  if (word >= shared.size()) shared.resize(word + 1, 0xffffffffu);
+  shared[word] = value;
+}
+
+void Engine::clusterSync() {
+  Thread &thread = *running;
+  Cta &cta = *thread.cta;
+  thread.state = Thread::AtCluster;
+  cta.atCluster.push_back(&thread);
+  if (races) races->arrives(thread);
+  releaseCluster(cta);
+  leave();
+}
+
+void Engine::releaseCluster(Cta &cta) {
+  Cta *first = clusterOf(cta);
+  const Rank &rank = ranks[cta.rank];
+  std::vector<Thread *> there;
+  for (unsigned c = 0; c < rank.launches[rank.current].cluster; ++c) {
+    if (first[c].atCluster.size() + first[c].done < first[c].threads.size()) return;
+    there.insert(there.end(), first[c].atCluster.begin(), first[c].atCluster.end());
+  }
+  if (there.empty()) return;
+  passBarrier(there);
+  for (unsigned c = 0; c < rank.launches[rank.current].cluster; ++c) first[c].atCluster.clear();
 }
 
 void Engine::spinHint(std::uint64_t address) {

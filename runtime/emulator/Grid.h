@@ -41,14 +41,15 @@ private:
 /// What a thread wants of its warp, or of the lines of 128 bytes that its lanes access together. On the thread's stack
 /// until all have come.
 struct WarpCall {
-  enum Kind { Load, Store, Vote } kind;
-  std::uint64_t address; ///< of the thread's own 16 bytes
+  enum Kind { Load, Store, Vote, Shuffle } kind;
+  std::uint64_t address; ///< of the thread's own 16 bytes; of a Shuffle, its mask
   void *value;
-  bool said; ///< in, and what any said out
+  bool said;             ///< in, and what any said out
+  std::uint32_t shuffled; ///< what the lane brought to a Shuffle; what it gets goes to `value`
 };
 
 struct Thread {
-  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtWarp, Draining, Done };
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtWarp, Draining, Done };
   static constexpr unsigned kWarp = 32, kLine = 8; ///< lanes of a warp and of a line of 128 bytes
 
   // What every access touches comes first.
@@ -76,7 +77,8 @@ struct Cta {
   int priority = 0;
   unsigned done = 0;
   std::vector<Thread> threads;
-  std::vector<Thread *> ready, atBarrier, draining;
+  std::vector<Thread *> ready, atBarrier, atCluster, draining;
+  std::vector<std::uint32_t> shared; ///< poison at the launch's begin
   std::vector<Pending *> queue; ///< in no order; the lines keep the order of issue
   std::vector<std::uint32_t> pendingByPhase;
   std::uint32_t oldestPhase = 0; ///< no store of an earlier phase is pending
@@ -106,7 +108,7 @@ struct QueuedLaunch {
   std::shared_ptr<const KernelModule> kernel;
   std::string entry;
   void (*call)(const void *parameter);
-  unsigned grid, block;
+  unsigned grid, block, cluster;
   std::vector<std::uint64_t> parameter;
 };
 

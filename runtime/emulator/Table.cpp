@@ -23,17 +23,28 @@ void store(void *address, const void *value, unsigned elementBytes, unsigned ele
   Engine::active->store(toAddress(address), value, elementBytes, elements, order);
 }
 void loadLine(const void *address, void *value) {
-  WarpCall call = {WarpCall::Load, toAddress(address), value, false};
+  WarpCall call = {WarpCall::Load, toAddress(address), value, false, 0};
   Engine::active->meetWarp(call);
 }
 void storeLine(void *address, const void *value) {
-  WarpCall call = {WarpCall::Store, toAddress(address), const_cast<void *>(value), false};
+  WarpCall call = {WarpCall::Store, toAddress(address), const_cast<void *>(value), false, 0};
   Engine::active->meetWarp(call);
 }
 bool anyOfWarp(bool said) {
-  WarpCall call = {WarpCall::Vote, 0, nullptr, said};
+  WarpCall call = {WarpCall::Vote, 0, nullptr, said, 0};
   Engine::active->meetWarp(call);
   return call.said;
+}
+unsigned shuffleXor(unsigned value, unsigned mask) {
+  WarpCall call = {WarpCall::Shuffle, mask, &value, false, value};
+  Engine::active->meetWarp(call);
+  return value;
+}
+unsigned loadShared(unsigned word) {
+  return Engine::active->loadShared(word);
+}
+void storeShared(unsigned cta, unsigned word, unsigned value) {
+  Engine::active->storeShared(cta, word, value);
 }
 void add4(void *address, unsigned value, Order order) {
   Engine::active->add4(toAddress(address), value, order);
@@ -47,6 +58,9 @@ void fence() {
 void ctaSync() {
   Engine::active->ctaSync();
 }
+void clusterSync() {
+  Engine::active->clusterSync();
+}
 void spinHint(const void *address) {
   Engine::active->spinHint(toAddress(address));
 }
@@ -56,8 +70,9 @@ unsigned long long nanoseconds() {
 
 } // namespace
 
-const emulated::Table coll::emu::table = {coordinates, load,  store,   loadLine, storeLine,  anyOfWarp,
-                                          add4,        addEach, fence, ctaSync, spinHint, nanoseconds};
+const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, anyOfWarp,
+                                          shuffleXor,  loadShared, storeShared, add4,     addEach,   fence,
+                                          ctaSync,     clusterSync, spinHint,   nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

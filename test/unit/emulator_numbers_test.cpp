@@ -167,3 +167,22 @@ TEST(EmulatorNumbers, NothingIsContracted) {
     return asBits(sum);
   });
 }
+
+TEST(EmulatorNumbers, FloatToInt8) {
+  compare(10, manyFloats(), [](Bits a, Bits) {
+    const double v = asFloat(a);
+    return v != v ? 0 : Bits(int(std::nearbyint(std::min(std::max(v, -128.0), 127.0)))) & 0xff;
+  });
+}
+
+TEST(EmulatorNumbers, ExponentialIsWithinThreeUnits) {
+  Pairs inputs = manyFloats();
+  for (int i = -10600; i < 9000; ++i) inputs.push_back({std::bit_cast<Bits>(float(i) * 0.01f), 0});
+  const std::vector<Bits> outputs = device(11, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double x = asFloat(inputs[i].first), exact = std::exp(x), is = asFloat(outputs[i]);
+    if (x != x) ASSERT_NE(is, is);
+    else if (exact > 3.4028235e38) ASSERT_GT(is, 3.4e38);
+    else ASSERT_LE(std::fabs(is - exact), 3 * std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23)) << x;
+  }
+}

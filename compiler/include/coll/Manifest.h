@@ -45,6 +45,7 @@ struct Manifest {
   struct Domain {
     std::vector<std::string> extents;
     bool split = false;
+    bool rows = false; ///< it goes row by row: the last extent is a row's length, and each row is packets of its own
   };
 
   /// What one rank's output must hold after a launch, as the contract's `ensures` says, for any extents. A whole
@@ -54,9 +55,31 @@ struct Manifest {
       unsigned rank, argument;
       int row;
     };
+    /// A step of what is computed; steps come before their uses.
+    struct Step {
+      enum class Kind {
+        Input,     ///< a source, at entry
+        Exit,      ///< a source, an output of the same rank, at exit
+        Reduction, ///< several sources, reduced with `op`
+        Constant,  ///< `value`
+        Scalar,    ///< the argument `scalar`
+        Map,       ///< `function` of steps a and b, each element alone
+        RowReduce, ///< `function` of the rows of step a, or of groups of `group` in them
+      } kind = Kind::Input;
+      DType dtype = DType::F32; ///< what the step rounds to
+      std::vector<Part> sources;
+      ReduceOp op = ReduceOp::Sum;
+      double value = 0;
+      std::string scalar;
+      std::string function; ///< neg abs exp rsqrt inverse convert add sub mul div min max; rowsum rowmean rowmax
+      unsigned group = 0;
+      int a = -1, b = -1;
+    };
     Part output;
     bool reduces = false;       ///< the sources reduced with `op`, in the order given; else there is one, copied
     std::vector<Part> sources;
+    std::vector<Step> steps;              ///< if there are any, the last is what the output holds, and not the sources
+    std::vector<std::string> rowExtents;  ///< of a row of the steps; a source with these extents alone is every row
   };
   static constexpr int kWhole = -1;
 
@@ -92,6 +115,9 @@ struct Manifest {
   unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes
   unsigned unsplitBytes = 8;      ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   bool bulk = false;              ///< packets are of several units of 16 bytes, for large messages
+  unsigned rowPackets = 0;        ///< the most packets of one row that a thread can hold, and
+  std::uint64_t maxRowPackets = 0; ///< the most that a row may have; 0 where the domain does not go by rows
+  unsigned rowUnit = 1;           ///< a row is a multiple of so many elements
   std::uint64_t wholeUnit = 1;    ///< packets are all whole where the domain's elements are a multiple of this
   std::uint64_t chunkPackets = 0; ///< packets that the loop goes over at a time, each an epoch; 0: all at once
   static constexpr std::uint64_t kMostChunks = 1u << 20; ///< in one launch, as in the device header coll/chunks.h

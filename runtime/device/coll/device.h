@@ -19,6 +19,8 @@
 #include "coll/credit.h"
 #include "coll/plain.h"
 #include "coll/slots.h"
+#include "coll/arithmetic.h"
+#include "coll/rows.h"
 #include "coll/split.h"
 #include "coll/bulk.h"
 #include "coll/window.h"

@@ -281,13 +281,81 @@ __device__ inline u16 floatsToE5m2s(float low, float high) {
 }
 #endif
 
-/// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree.
+/// Products and sums that are never contracted to a fused multiply-add, so that every rank and the host agree. All are
+/// correctly rounded, subnormals included.
 __device__ inline float add(float a, float b) { return __fadd_rn(a, b); }
 __device__ inline float multiply(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline float divide(float a, float b) { return __fdiv_rn(a, b); }
+__device__ inline float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+__device__ inline float rsqrt(float v) { return __frsqrt_rn(v); }
 /// In 64 bits the hardware hands on the NaN of one operand; here all NaNs are one, as in 32, so that the order of the two
 /// does not show.
 __device__ inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
 __device__ inline double add(double a, double b) { return oneNan(__dadd_rn(a, b)); }
 __device__ inline double multiply(double a, double b) { return oneNan(__dmul_rn(a, b)); }
+
+/// To an integer of 8 bits, rounded to nearest even; what is too large becomes the largest, NaN 0.
+__device__ inline u32 floatToInt8(float v) {
+  int n;
+  asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(n) : "f"(v));
+  return u32(n) & 0xff;
+}
+
+/// `v` of the lane whose number differs in the bits of `mask`. All lanes of a warp call it.
+__device__ inline float shuffleXor(float v, u32 mask) { return __shfl_xor_sync(0xffffffffu, v, int(mask)); }
+
+/// Words of a CTA's shared memory, for what its threads tell each other. Words that another CTA of the cluster writes may
+/// be read after the clusterSync that follows.
+constexpr u32 kSharedWords = 2048;
+namespace detail {
+__device__ inline float *sharedWords() {
+  __shared__ float words[kSharedWords];
+  return words;
+}
+} // namespace detail
+__device__ inline float loadShared(u32 word) {
+  return static_cast<volatile float *>(detail::sharedWords())[word];
+}
+__device__ inline void storeShared(u32 word, float v) {
+  static_cast<volatile float *>(detail::sharedWords())[word] = v;
+}
+/// Writes a word of CTA number `cta` of the cluster.
+__device__ inline void storeSharedOf(u32 cta, u32 word, float v) {
+#if __CUDA_ARCH__ >= 900
+  const u32 own = u32(__cvta_generic_to_shared(detail::sharedWords() + word));
+  asm volatile("{.reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.f32 [a], %2;}" ::"r"(own), "r"(cta),
+               "f"(v)
+               : "memory");
+#endif
+}
+
+/// The CTAs of this one's cluster, which stand beside each other in the grid; 1 below sm_90.
+__device__ inline u32 clusterCtas() {
+#if __CUDA_ARCH__ >= 900
+  u32 n;
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(n));
+  return n;
+#else
+  return 1;
+#endif
+}
+/// Barrier of the cluster: what its threads wrote before, in shared memory too, all of them see after. All its threads
+/// call it. `clusterArrive` and `clusterWait` are its halves, without that order: after the second all CTAs of the
+/// cluster are running, before which nothing may touch their shared memory.
+__device__ inline void clusterSync() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+__device__ inline void clusterArrive() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+__device__ inline void clusterWait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
 
 } // namespace coll::ptx

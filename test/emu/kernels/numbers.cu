@@ -37,6 +37,10 @@ __device__ inline coll::u32 function(coll::u32 a, coll::u32 b) {
   return ptx::floatToBits(coll::detail::E5M2::toFloat(a));
 #elif FUNCTION == 9
   return coll::detail::E5M2::fromFloat(asFloat(a));
+#elif FUNCTION == 10
+  return ptx::floatToInt8(asFloat(a));
+#elif FUNCTION == 11
+  return ptx::floatToBits(coll::detail::exponential(asFloat(a)));
 #endif
 }
 

@@ -11,7 +11,11 @@ struct Index {
 /// Where a thread is: what CUDA calls threadIdx, blockIdx, blockDim and gridDim.
 struct Coordinates {
   Index thread, block, blockDim, gridDim;
+  unsigned clusterCtas;
 };
+
+/// Words of 4 bytes of a CTA's shared memory.
+constexpr unsigned kSharedWords = 2048;
 
 /// The strength of an access. Acquire is for loads, Release for stores; both are of system scope.
 enum class Order { Weak, Relaxed, Acquire, Release };
@@ -29,11 +33,15 @@ struct Table {
   void (*loadLine)(const void *address, void *value);
   void (*storeLine)(void *address, const void *value);
   bool (*anyOfWarp)(bool said);
+  unsigned (*shuffleXor)(unsigned value, unsigned mask);
+  unsigned (*loadShared)(unsigned word);
+  void (*storeShared)(unsigned ctaOfCluster, unsigned word, unsigned value);
   void (*add4)(void *address, unsigned value, Order order); ///< atomic at the moment it takes effect
   /// The same of each element of a vector, by a function that adds one; relaxed.
   void (*addEach)(void *address, const void *value, unsigned elementBytes, unsigned elements, Combine add);
   void (*fence)();
   void (*ctaSync)();
+  void (*clusterSync)();
   void (*spinHint)(const void *address);
   unsigned long long (*nanoseconds)(); ///< a virtual clock that moves with the steps of the run
 };

@@ -172,5 +172,26 @@ inline float multiply(float a, float b) { return emulated::canonical(a * b); }
 inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
 inline double add(double a, double b) { return oneNan(a + b); }
 inline double multiply(double a, double b) { return oneNan(a * b); }
+inline float divide(float a, float b) { return emulated::canonical(a / b); }
+inline float fma(float a, float b, float c) { return emulated::canonical(__builtin_fmaf(a, b, c)); }
+// The double is so close that rounding it gives the float nearest to the exact value.
+inline float rsqrt(float v) { return emulated::canonical(float(1 / __builtin_sqrt(double(v)))); }
+
+inline u32 floatToInt8(float v) {
+  if (v != v) return 0;
+  return u32(v <= -128 ? -128 : v >= 127 ? 127 : int(__builtin_rintf(v))) & 0xff;
+}
+
+inline float shuffleXor(float v, u32 mask) { return bitsToFloat(emulated::table->shuffleXor(floatToBits(v), mask)); }
+
+// All CTAs of a launch run from its start, so there is nothing to wait for before their shared memory may be touched.
+constexpr u32 kSharedWords = emulated::kSharedWords;
+inline float loadShared(u32 word) { return bitsToFloat(emulated::table->loadShared(word)); }
+inline u32 clusterCtas() { return emulated::table->coordinates()->clusterCtas; }
+inline void storeShared(u32 word, float v) { emulated::table->storeShared(blockIdx.x % clusterCtas(), word, floatToBits(v)); }
+inline void storeSharedOf(u32 cta, u32 word, float v) { emulated::table->storeShared(cta, word, floatToBits(v)); }
+inline void clusterSync() { emulated::table->clusterSync(); }
+inline void clusterArrive() {}
+inline void clusterWait() {}
 
 } // namespace coll::ptx

@@ -1,0 +1,59 @@
+// Arithmetic on data, from the syntax tree to operations. What an algorithm computes and what `ensures` says it computes
+// go through the same code, so that equal texts have equal operations.
+#pragma once
+
+#include "ir/Ops.h"
+#include "ir/Program.h"
+#include "sema/Sema.h"
+
+namespace coll::ir {
+
+/// Where the operations go, and where the operands come from that are no arithmetic. Values are numbers of its own.
+class ArithmeticSink {
+public:
+  virtual ~ArithmeticSink() = default;
+
+  /// What an expression that is no arithmetic stands for; of a reduction, before it is rounded.
+  virtual int operand(const ast::Expr &expr) = 0;
+  /// What `q.scale` stands for.
+  virtual int scaleOf(const ast::Let &quantised, ast::Span where) = 0;
+  virtual int constant(double value, ast::Span where) = 0;
+  virtual int argument(const std::string &scalar, ast::Span where) = 0;
+  virtual int map(Function function, int a, int b, DType type, ast::Span where) = 0;
+  virtual int rowReduce(RowOp op, int value, unsigned group, ast::Span where) = 0;
+
+  virtual DType typeOf(int value) const = 0;
+  /// Says that a construct cannot be lowered yet.
+  virtual void refuse(ast::Span where, const std::string &construct) = 0;
+};
+
+/// Whether an expression is what Arithmetic takes apart.
+bool isArithmetic(const ast::Expr &expr);
+
+class Arithmetic {
+public:
+  Arithmetic(ArithmeticSink &s, DType parameter) : sink(s), parameter(parameter) {}
+
+  /// The value in its own type: narrow floats are computed in f32 and rounded at each operation that has a narrow type.
+  int value(const ast::Expr &expr);
+
+  struct Quantised {
+    int value, scale;
+  };
+  /// `quant(e, TYPE, scheme)`: e times the inverse of the scale, converted.
+  Quantised quantise(const ast::Call &call, ast::Span where);
+
+private:
+  ArithmeticSink &sink;
+  DType parameter; ///< what the contract's type parameter is
+
+  int number(const ast::Expr &expr);
+  int compute(const ast::Expr &expr);
+  int binary(const ast::Expr &expr, const ast::Binary &b);
+  int call(const ast::Expr &expr, const ast::Call &c);
+  int combine(const ast::Expr &expr, const ast::Call &c);
+  int scale(const ast::Call &call, int data, DType type, ast::Span where);
+  DType typeOf(const ast::Expr &expr) const;
+};
+
+} // namespace coll::ir

@@ -1,0 +1,142 @@
+#include "ir/BuildFormula.h"
+
+#include "ir/Arithmetic.h"
+#include "ir/BuildContract.h"
+
+namespace coll::ir {
+namespace {
+
+/// The right side of an `ensures` that computes.
+class FormulaBuilder final : public ArithmeticSink {
+public:
+  using Refuse = llvm::function_ref<void(ast::Span, const std::string &)>;
+  FormulaBuilder(const Program &p, Ensures &e, Refuse r) : program(p), clause(e), refusal(r) {}
+
+  void run(const ast::Expr &expr) {
+    Arithmetic arithmetic(*this, program.dtype);
+    const int v = arithmetic.value(expr);
+    if (refused) return;
+    const DType wanted = program.buffers[clause.target.buffer].dtype;
+    if (typeOf(v) != wanted) map(Function::Convert, v, kNone, wanted, expr.span);
+    if (int(clause.formula.size()) - 1 != v && typeOf(v) == wanted) refuse(expr.span, "this expression");
+    settle(expr);
+  }
+
+  int operand(const ast::Expr &expr) override {
+    Node node;
+    const ast::Expr *of = &expr;
+    if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) {
+      node.kind = Node::Kind::Reduction;
+      node.variable = r->variable.name.text;
+      const auto &name = std::get<ast::NameRef>(r->op->node);
+      node.op = std::holds_alternative<const ast::Generic *>(name.ref) ? *program.op : name.op;
+      if (node.op == ReduceOp::Avg) refuse(r->op->span, "operator `avg`");
+      of = r->body.get();
+    }
+    if (!source(*of, node)) return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
+    node.dtype = program.buffers[node.source.buffer].dtype;
+    if (node.kind == Node::Kind::Reduction && isFloat(node.dtype) && sizeOf(node.dtype) < 4) node.dtype = DType::F32;
+    return add(std::move(node));
+  }
+
+  int scaleOf(const ast::Let &, ast::Span where) override { return refuse(where, "`.scale` in `ensures`"), 0; }
+  int constant(double value, ast::Span) override {
+    Node node;
+    node.kind = Node::Kind::Constant, node.value = value, node.spread = Spread::Everywhere;
+    return add(std::move(node));
+  }
+  int argument(const std::string &scalar, ast::Span) override {
+    Node node;
+    node.kind = Node::Kind::Argument, node.scalar = scalar, node.spread = Spread::Everywhere;
+    return add(std::move(node));
+  }
+  int map(Function function, int a, int b, DType type, ast::Span) override {
+    Node node;
+    node.kind = Node::Kind::Map, node.function = function, node.a = a, node.b = b, node.dtype = type;
+    node.spread = clause.formula[a].spread;
+    if (b != kNone) node.spread = std::min(node.spread, clause.formula[b].spread);
+    return add(std::move(node));
+  }
+  int rowReduce(RowOp op, int value, unsigned group, ast::Span) override {
+    Node node;
+    node.kind = Node::Kind::RowReduce, node.rowOp = op, node.a = value, node.group = group;
+    node.spread = group ? Spread::Group : Spread::Row;
+    return add(std::move(node));
+  }
+  DType typeOf(int value) const override { return clause.formula[value].dtype; }
+  void refuse(ast::Span where, const std::string &construct) override { refused = true, refusal(where, construct); }
+
+private:
+  using Node = FormulaNode;
+  const Program &program;
+  Ensures &clause;
+  Refuse refusal;
+  bool refused = false;
+
+  int add(Node node) {
+    if (clause.formula.empty() && refused) return 0;
+    clause.formula.push_back(std::move(node));
+    return int(clause.formula.size()) - 1;
+  }
+
+  std::optional<Index> indexOf(const ast::Expr &expr) const { return integer(expr, program.ranks); }
+
+  /// `x`, `r.x`, `old(x)`, each perhaps with an index: what of which rank, and when.
+  bool source(const ast::Expr &expr, Node &node) {
+    const auto *at = std::get_if<ast::Index>(&expr.node);
+    const ast::Expr &base = at ? *at->base : expr;
+    const ast::Expr *name = &base;
+    node.from = Index::variable("me");
+    const auto *call = std::get_if<ast::Call>(&base.node);
+    const bool old = call && call->function == ast::Function::Old;
+    if (old) name = call->args.front().get();
+    const ast::Ref *ref = nullptr;
+    if (const auto *member = std::get_if<ast::Member>(&name->node)) {
+      auto owner = indexOf(*member->base);
+      if (!owner) return false;
+      node.from = *owner, ref = &member->ref;
+    } else if (const auto *plain = std::get_if<ast::NameRef>(&name->node)) {
+      ref = &plain->ref;
+    }
+    const auto *param = ref ? std::get_if<const ast::Param *>(ref) : nullptr;
+    const BufferId buffer = param ? bufferOf(program, **param) : kNone;
+    if (buffer == kNone) return false;
+    const bool written = program.buffers[buffer].direction != Direction::In;
+    if (node.kind == Node::Kind::Reduction && !node.from.isVariable(node.variable)) return false;
+    if (node.kind == Node::Kind::Input && written && !old && std::holds_alternative<ast::NameRef>(name->node))
+      node.kind = Node::Kind::Exit;
+    node.source = whole(program, buffer);
+    if (!at) return true;
+    auto number = indexOf(*at->index);
+    if (!number || program.buffers[buffer].extents.size() < 2) return false;
+    node.source = row(program, buffer, *number);
+    return true;
+  }
+
+  /// Which vectors are rows of the others, and of which length those are.
+  void settle(const ast::Expr &expr) {
+    for (const Node &node : clause.formula)
+      if (node.kind <= Node::Kind::Reduction && node.source.length.extents.size() >= clause.domain.extents.size())
+        clause.domain = node.source.length;
+    for (Node &node : clause.formula) {
+      if (node.kind > Node::Kind::Reduction || node.source.length.sameDomain(clause.domain)) continue;
+      const std::vector<std::string> &extents = node.source.length.extents;
+      if (node.source.length.kind != Length::Kind::Whole || extents.size() != 1 ||
+          extents.front() != clause.domain.extents.back())
+        return refuse(expr.span, "vectors of these shapes in one `ensures`");
+      node.everyRow = true;
+    }
+    const Spread spread = clause.formula.back().spread;
+    if (spread == Spread::Element ? !clause.target.length.sameDomain(clause.domain) : spread == Spread::Everywhere)
+      refuse(expr.span, "a change of shape in `ensures`");
+  }
+};
+
+} // namespace
+
+void buildFormula(const Program &program, Ensures &clause, const ast::Expr &expr,
+                  llvm::function_ref<void(ast::Span, const std::string &)> refuse) {
+  FormulaBuilder(program, clause, refuse).run(expr);
+}
+
+} // namespace coll::ir

@@ -1,0 +1,50 @@
+#include "passes/Passes.h"
+
+namespace coll::passes {
+
+using namespace ir;
+
+namespace {
+
+/// Whether a store may write what a load reads: the same argument, or one that may be the same memory.
+bool mayWrite(const Program &program, const Stmt &stmt, BufferId buffer) {
+  bool writes = false;
+  const auto look = [&](const Stmt &s) {
+    const auto *store = std::get_if<Store>(&s.op());
+    if (!store) return;
+    writes |= store->to.buffer == buffer;
+    for (const auto &[out, in] : program.aliases)
+      writes |= (store->to.buffer == out.buffer && buffer == in.buffer) ||
+                (store->to.buffer == in.buffer && buffer == out.buffer);
+  };
+  look(stmt);
+  if (const Block *body = bodyOf(stmt)) walk(*body, look);
+  return writes;
+}
+
+void hoist(const Program &program, Block &body) {
+  std::size_t loads = 0; // at the begin
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    const auto *load = std::get_if<Load>(&body[at].op());
+    if (!load) continue;
+    const BufferId buffer = load->from.buffer;
+    if (std::any_of(body.begin() + long(loads), body.begin() + long(at),
+                    [&](const Stmt &s) { return mayWrite(program, s, buffer); }))
+      continue;
+    std::rotate(body.begin() + long(loads), body.begin() + long(at), body.begin() + long(at) + 1);
+    ++loads;
+  }
+}
+
+} // namespace
+
+bool hoistLoads(Program &program, Context &) {
+  // Without arithmetic a load stands where its only use is, and one that is early only takes registers.
+  for (Stmt &stmt : program.body)
+    if (auto *loop = std::get_if<PacketLoop>(&stmt.op());
+        loop && llvm::any_of(loop->body, [](const Stmt &s) { return std::holds_alternative<Map>(s.op()); }))
+      hoist(program, loop->body);
+  return true;
+}
+
+} // namespace coll::passes
