@@ -21,6 +21,7 @@ struct Program::State {
   Sources sources;
   std::unique_ptr<sema::Program> checked;
   std::vector<Member> members;
+  std::vector<Workspace> workspaces;
 };
 
 Program::Program() : state(std::make_unique<State>()) {}
@@ -80,6 +81,11 @@ std::unique_ptr<Program> Program::parse(std::string text, std::string fileName, 
   if (!program->state->checked) return nullptr;
   for (const sema::Member &member : program->state->checked->members)
     program->state->members.push_back(describe(member, sources));
+  for (const sema::Workspace &workspace : program->state->checked->workspaces) {
+    Workspace &out = program->state->workspaces.emplace_back();
+    out.name = workspace.decl->name.text;
+    for (const sema::Member *member : workspace.members) out.members.push_back(member->name);
+  }
   return program;
 }
 
@@ -169,7 +175,7 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
   if (!program) return std::nullopt;
 
   Kernel kernel;
-  passes::Context context{engine, diagnostics, options.unchecked};
+  passes::Context context{engine, diagnostics, options.unchecked, options.strict};
   if (!lower(*program, context, options.dumpAfter, kernel) || !passes::checkEmittable(*program, context))
     return std::nullopt;
 
@@ -178,10 +184,12 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
   kernel.manifest = codegen::buildManifest(*program);
   kernel.manifest.sourceMap = std::move(emitted.sourceMap);
   kernel.ir = text(*program);
+  kernel.program = std::make_shared<const ir::Program>(std::move(*program));
   return kernel;
 }
 
-std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics &diagnostics) const {
+std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics &diagnostics,
+                                          const CheckOptions &options) const {
   const auto start = std::chrono::steady_clock::now();
   DiagnosticEngine engine(state->sources, diagnostics);
   const sema::Member *member = findMember(*state->checked, instance, engine);
@@ -191,23 +199,99 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   if (!program) return std::nullopt;
 
   Kernel unused;
-  passes::Context context{engine, diagnostics};
+  passes::Context context{engine, diagnostics, /*unchecked=*/false, options.strict};
+  context.draw = options.diagram;
   CheckResult result;
   result.member = member->name;
   result.ranks = instance.ranks;
   result.dtype = instance.dtype;
   const std::size_t before = diagnostics.list.size();
   result.proved = lower(*program, context, {}, unused, "choose-depth");
+  result.diagram = std::move(context.drawing);
+  result.events = std::move(context.events);
+  result.counts = std::move(context.counts);
   for (std::size_t i = before; !result.proved && i < diagnostics.list.size(); ++i)
     if (diagnostics.list[i].kind == "not-lowered" || diagnostics.list[i].kind == "internal") return std::nullopt;
   if (!result.proved && program->proof.empty() && diagnostics.list.size() > before)
     result.summary = diagnostics.list[before].message;
   if (result.proved) {
     result.summary = program->proof;
+    result.strength = program->strength;
+    result.assumptions = program->assumptions;
+    result.fullDependence = program->fullDependence;
+    result.removableBarriers = program->removableBarriers;
     for (const ir::Mailbox &box : program->mailboxes) result.depth[box.name] = box.copies;
   }
   result.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+const std::vector<Workspace> &Program::workspaces() const { return state->workspaces; }
+
+namespace {
+
+/// The wire forms of a member's mailboxes, in words: `ll`, `ll and flag`.
+std::string wireForms(const sema::Member &member) {
+  std::vector<std::string> forms;
+  for (const ast::Mailbox *box : member.algorithm->mailboxes)
+    if (const auto mode = member.syncOf(*box))
+      if (std::string word(ast::keyword(*mode)); !llvm::is_contained(forms, word)) forms.push_back(word);
+  llvm::sort(forms);
+  std::string text;
+  for (const std::string &form : forms) text += (text.empty() ? "" : " and ") + form;
+  return text;
+}
+
+} // namespace
+
+// The argument is per whole buffer, so layout, size and algorithm may change from launch to launch (rule T5): with one
+// epoch for all, two copies, and full credit from every launch, whoever writes epoch e+2 has received something of e+1
+// from everyone who has read e.
+std::optional<CheckResult> Program::checkWorkspace(const Workspace &workspace, const Instance &instance,
+                                                   Diagnostics &diagnostics, const CheckOptions &options) const {
+  DiagnosticEngine engine(state->sources, diagnostics);
+  const auto declared = llvm::find_if(state->checked->workspaces,
+                                      [&](const sema::Workspace &w) { return w.decl->name.text == workspace.name; });
+  const SourceRange where = declared->decl->name.span;
+  CheckResult result;
+  result.member = workspace.name;
+  result.ranks = instance.ranks;
+  result.dtype = instance.dtype;
+  int copies = 2;
+  std::string form;
+  auto refute = [&](DiagnosticKind kind, const std::string &message, const std::string &help) {
+    engine.error(kind, where, message).help(help);
+    result.summary = message;
+    return result;
+  };
+  for (const sema::Member *member : declared->members) {
+    Instance one = instance;
+    one.member = member->name;
+    const auto verdict = check(one, diagnostics, options);
+    if (!verdict) return std::nullopt;
+    result.milliseconds += verdict->milliseconds;
+    if (!verdict->proved) return result.summary = verdict->summary, result;
+    const std::string its = wireForms(*member);
+    if (its.find(" and ") != std::string::npos || (!form.empty() && form != its))
+      return refute(DiagnosticKind::ModeIllegal,
+                    "`" + workspace.name + "` holds data of `" + (form.empty() || form == its ? its : form + "` and `" + its) +
+                        "`: what one form leaves in a slot another takes for its own",
+                    "put members of one sync mode into a workspace");
+    form = its;
+    if (!verdict->fullDependence)
+      return refute(DiagnosticKind::OverwriteBeforeRead,
+                    "after `" + member->name + "` a rank may be overwritten in `" + workspace.name +
+                        "` by one that has not heard of it: not every rank waits for every other in each launch",
+                    "leave `" + member->name + "` out of the workspace; it has scratch of its own then");
+    for (const auto &[box, depth] : verdict->depth) copies = std::max(copies, depth);
+    if (result.strength.empty() || !verdict->assumptions.empty())
+      result.assumptions = verdict->assumptions, result.strength = verdict->strength;
+  }
+  result.proved = result.fullDependence = true;
+  result.depth[workspace.name] = copies;
+  result.summary = "each member lets every rank wait for every other in each launch, so with one epoch for all and " +
+                   std::to_string(copies) + " copies they may follow each other in any order (rule T5)";
   return result;
 }
 

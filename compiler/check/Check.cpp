@@ -18,6 +18,7 @@ public:
 
   Verdict run() {
     if (expansion.refutation) return refuted(*expansion.refutation);
+    if (auto r = refuteByPlatform(program, options)) return refuted(std::move(*r));
     for (const Extents &counts : options.counts.empty() ? countClasses(program) : options.counts)
       sizes.emplace_back(expansion, counts);
     classes = classify(expansion, sizes);
@@ -25,7 +26,12 @@ public:
     if (auto r = everySequence()) return refuted(std::move(*r));
     verdict.proved = true;
     verdict.summary = proofText(program, verdict);
-    verdict.strength = strengthText(program, reliesOnWaits);
+    if (!program.mailboxes.empty() && !options.strict) {
+      const bool waits = reliesOnWaits;
+      const bool trusts = sequence(verdict.copies, /*strict=*/true).has_value();
+      verdict.assumptions = assumptions(program, trusts, waits);
+    }
+    verdict.strength = strengthText(program, verdict);
     return std::move(verdict);
   }
 
@@ -92,7 +98,9 @@ private:
   }
 
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
-  std::optional<Refutation> sequence(const std::vector<int> &copies) {
+  std::optional<Refutation> sequence(const std::vector<int> &copies) { return sequence(copies, options.strict); }
+
+  std::optional<Refutation> sequence(const std::vector<int> &copies, bool strict) {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
     const int window = std::max(options.window, most + 2);
     std::size_t events = 0;
@@ -105,7 +113,7 @@ private:
     std::optional<Order::Hazard> hazard;
     for (const bool exact : {false, true}) {
       if (exact && classes.count() == 1) break;
-      Order clocks(expansion, classes.count(), exact);
+      Order clocks(expansion, classes.count(), exact, strict);
       hazard = clocks.run(epochs, copies);
       if (hazard) continue;
       verdict.fullDependence = clocks.fullDependence();
@@ -179,7 +187,8 @@ private:
       if (open[i] && program.mailboxes[i].reuse == ir::Reuse::Ack) verdict.copies[i] = std::max(verdict.copies[i], 2);
     if (anyDeclared)
       if (auto smallest = search(std::vector<bool>(open.size(), true), declared)) verdict.smallest = *smallest;
-    return sequence(verdict.copies);
+    // The last sequence without a hazard is that of these copies already, unless others were tried since.
+    return anyDeclared || verdict.copies != *found ? sequence(verdict.copies) : std::nullopt;
   }
 
   static std::vector<int> mix(const std::vector<bool> &open, std::vector<int> declared, int copies) {
@@ -227,6 +236,21 @@ private:
 
 Verdict check(const ir::Program &program, const Options &options) {
   return Proof(program, options).run();
+}
+
+std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, const Options &options) {
+  std::vector<ir::SourceOffset> removable;
+  for (std::size_t at = 0; at < program.body.size(); ++at) {
+    const auto *barrier = std::get_if<ir::Barrier>(&program.body[at].op());
+    if (!barrier) continue;
+    ir::Program without = program;
+    without.body.erase(without.body.begin() + at);
+    without.barriers = 0;
+    for (ir::Stmt &stmt : without.body)
+      if (auto *other = std::get_if<ir::Barrier>(&stmt.op())) other->number = without.barriers++;
+    if (check(without, options).proved) removable.push_back(barrier->where);
+  }
+  return removable;
 }
 
 } // namespace coll::check

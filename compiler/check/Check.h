@@ -3,6 +3,7 @@
 // the IR and changes nothing. README.md says why one execution decides.
 #pragma once
 
+#include "coll/CheckEvent.h"
 #include "ir/Program.h"
 
 #include <optional>
@@ -19,7 +20,16 @@ struct Options {
   int window = 0;
   /// The most copies of a mailbox that are tried where the author declares none; 0: N + 1.
   int maxCopies = 0;
+  /// Rely on what the PTX memory model promises alone; else also on what shipping hardware does.
+  bool strict = false;
+  /// The most bytes of an aligned store that a peer may rely on to see at once. PTX promises 8.
+  unsigned atomicBytes = 128;
+  /// All ranks launch the same grid in every launch of a sequence.
+  bool sameGrid = true;
 };
+
+/// How many bytes of a mailbox's line have to take effect at once.
+unsigned atomicBytes(ir::Sync sync);
 
 /// A point of the execution in a counterexample.
 struct Event {
@@ -46,6 +56,8 @@ struct Refutation {
     InplaceHazard,
     MailboxTooSmall,
     MissingBarrier,
+    NoSpareValue,
+    AtomicityNotDeclared,
   } kind = Kind::WrongResult;
   Event first, second; ///< what must come first, and what may overtake it; `second.what` is None if there is but one
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks
@@ -69,6 +81,8 @@ struct Verdict {
   std::string summary;
   /// What the proof rests on: the PTX memory model, and what it assumes beyond.
   std::string strength;
+  /// What it assumes of hardware beyond the PTX memory model, each in a few words. Empty: it rests on the model alone.
+  std::vector<std::string> assumptions;
   /// Every rank waits, directly or through others, for every other in every launch (rule T1's premise).
   bool fullDependence = false;
   std::optional<Refutation> refutation;
@@ -77,8 +91,14 @@ struct Verdict {
 /// Proves or refutes `program`, which ir::verify() must accept. Deterministic; safe to call from several threads.
 Verdict check(const ir::Program &program, const Options &options = {});
 
+/// The barriers of a proved program, with copies chosen, that it is proved without as well, each for itself.
+std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, const Options &options = {});
+
 /// The name of a kind in support/Diagnostics.def, e.g. "overwrite-before-read".
 llvm::StringRef name(Refutation::Kind kind);
+
+/// Its events with their places in the source; those that there are.
+std::vector<CheckEvent> eventsOf(const ir::Program &program, const Refutation &refutation);
 
 /// The counterexample as an error at the later event's source line, with the other event, the launches of the two ranks
 /// side by side and what was assumed as notes, and the fix as help.

@@ -77,7 +77,8 @@ void Dataflow::refute(Refutation::Kind kind, Event first, Event second, std::str
 }
 
 void Dataflow::record(Kind kind, int rank, int packets, int slot, const Step &step) {
-  order.events.push_back({kind, std::int16_t(rank), std::int16_t(packets), slot, &step});
+  const int map = packets == ir::kNone ? 0 : ranks[rank].map;
+  order.events.push_back({kind, std::int16_t(rank), std::int16_t(packets), slot, &step, std::int16_t(map)});
 }
 
 bool Dataflow::advance(int rank) {
@@ -87,7 +88,7 @@ bool Dataflow::advance(int rank) {
   const Step &step = steps[r.at];
   switch (step.kind) {
   case Kind::Packets:
-    r.packets = 0;
+    r.packets = 0, r.map = step.number;
     // Values of no elements still have to be defined, so every loop body is gone through at least once.
     break;
   case Kind::PacketsEnd:
@@ -328,6 +329,7 @@ void Dataflow::lost(int slot, const Step &clear, int from, const Step &sender, i
 
 void Dataflow::clear(int rank, const Step &step) {
   Rank &r = ranks[rank];
+  if (step.number > 0) return record(step.kind, rank, r.packets, step.slot, step); // of an earlier launch: see Order
   Slot &s = slot(step.slot, r.packets);
   if (s.sender && !s.reader) return lost(step.slot, step, s.from, *s.sender, r.packets);
   s.cleared = &step;

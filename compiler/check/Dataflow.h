@@ -48,6 +48,7 @@ private:
   struct Rank {
     std::size_t at = 0; ///< position in its steps
     int packets = 0;    ///< class, within a packet loop
+    int map = 0;        ///< thread map of that loop
     bool branches = false;
     bool begun = false;                 ///< has given its credits
     std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end

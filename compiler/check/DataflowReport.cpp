@@ -128,8 +128,8 @@ void Dataflow::reportLeftovers() {
     if (!s.sender) continue;
     const int packets = int(i % classes.count()), number = int(i / classes.count());
     const SlotName &name = expansion.slots[number];
-    const bool adds = expansion.adds(number);
-    if (s.reader && (s.cleared || (!adds && program.mailboxes[name.box].sync != ir::Sync::Sentinel))) continue;
+    const bool adds = expansion.adds(number), empties = adds || program.mailboxes[name.box].sync == ir::Sync::Sentinel;
+    if (s.reader && (s.cleared || expansion.deferred || !empties)) continue;
     if (s.reader)
       return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
                     event(name.owner, *s.reader, packets),

@@ -169,9 +169,11 @@ private:
     }
   }
 
-  void receive(Step::Kind kind, int value, int box, const ir::Index &slot, int own, ir::SourceOffset where) {
+  void receive(Step::Kind kind, int value, int box, const ir::Index &slot, int own, ir::SourceOffset where,
+               int behind = 0) {
     Step step{kind};
     step.where = where;
+    step.number = behind;
     step.value = value;
     step.a = own;
     setSlot(step, box, rank, slot);
@@ -219,7 +221,8 @@ private:
         },
         [&](const ir::Clear &s) {
           out.clears = true;
-          receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where);
+          out.deferred |= s.behind > 0;
+          receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where, s.behind);
         },
         [&](const ir::Constant &s) {
           number(s.result, Symbols::kConstant, std::bit_cast<std::int64_t>(s.value), s.where);
@@ -354,6 +357,8 @@ private:
     Step loop{Step::Kind::Packets};
     loop.where = s.where;
     loop.length = loopLength = lengthNumber(s.domain);
+    loop.number = int(s.map);
+    out.maps = std::max(out.maps, loop.number + 1);
     steps().push_back(loop);
     inPackets = true;
     block(s.body);

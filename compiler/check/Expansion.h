@@ -27,7 +27,7 @@ struct Step {
     Map,     ///< value = function(a, b), of type `type`
     Number,  ///< value = `code` and `detail`, as Symbols has them, everywhere
     RowReduce, ///< value = what `code` makes of the rows of a, or of groups of `detail`
-    Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`
+    Packets, ///< begin of a loop over the packet classes of `length`, up to `partner`; thread map `number`
     PacketsEnd,
     Branches, ///< begin of a loop over ranks whose iterations both send and receive: no order between them
     Branch,   ///< iteration `index` begins
@@ -47,7 +47,7 @@ struct Step {
   int buffer = ir::kNone;
   int length = 0; ///< in Expansion::lengths; of the value that is made, stored or sent
   int piece = 0;  ///< which, if that length is a Piece
-  int number = 0;
+  int number = 0; ///< of a row or piece; of a Clear, how many launches behind
   int rows = 0;    ///< in Expansion::lengths
   ir::Function function{}; ///< of a Map
   DType type{};
@@ -76,6 +76,8 @@ struct Expansion {
   bool branches = false; ///< there is a Branches
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes
   bool clears = false;   ///< there is a Clear
+  bool deferred = false; ///< there is a Clear of an earlier launch's copy
+  int maps = 1;          ///< thread maps that loops have
   bool polls = false;    ///< there is a Poll
   bool credits = false;  ///< there is a Credit
 

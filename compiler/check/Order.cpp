@@ -28,19 +28,20 @@ void Order::reset() {
   width = (components() * (1 + branchWidth) + 7) / 8 * 8;
   full = true, relied = false;
   hazard.reset();
-  const std::size_t each = std::size_t(width) * parts();
-  clocks.assign(each * ranks * classes, Tick(1) << kShift);
+  const std::size_t bytes = std::size_t(width) * parts();
+  clocks.assign(bytes * ranks * strands, Tick(1) << kShift);
   if (expansion.branches) branchStart = branchEnd = clocks;
   snapshots.clear();
-  chains.assign(std::size_t(ranks) * classes, {});
+  chains.assign(std::size_t(ranks) * strands, {});
   for (std::size_t i = 0; i < chains.size(); ++i) {
-    Tick *begin = clocks.data() + i * each;
+    Tick *begin = clocks.data() + i * bytes;
     auto clock = [&](bool there, int part) { return there ? begin + part * width : nullptr; };
     chains[i] = {begin,
-                 clock(expansion.weak, 1),
-                 clock(expansion.relies(), passedPart()),
-                 clock(expansion.weak, parts() - 1),
-                 component(int(i) / classes, int(i) % classes),
+                 clock(weak(), 1),
+                 clock(relies(), passedPart()),
+                 clock(strict, releasedPart()),
+                 clock(weak(), parts() - 1),
+                 component(int(i) / strands, int(i) % strands),
                  -1};
   }
   slotBase.clear();
@@ -51,13 +52,13 @@ void Order::reset() {
   }
   slots.clear();
   slots.resize(total);
-  flags.assign(expansion.slots.size() * classes, {});
+  flags.assign(expansion.slots.size() * strands, {});
   creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
   credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * width * parts() : 0, 0);
 }
 
-Order::Slot &Order::slot(const ScheduledEvent &e) {
-  const int copy = launch % copies[expansion.boxOf(e.slot)];
+Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
+  const int all = copies[expansion.boxOf(e.slot)], copy = (launch + (all - behind % all)) % all;
   return slots[slotBase[e.slot] + std::size_t(copy) * classes + e.packets];
 }
 
@@ -84,19 +85,20 @@ void Order::report(Refutation::Kind kind, const ScheduledEvent &first, int first
 void Order::perform(const ScheduledEvent &e) {
   if (e.kind == Kind::Barrier) return barrier();
   if (e.kind == Kind::Credit) return credit(e);
-  const int begin = e.packets == ir::kNone ? 0 : e.packets, end = e.packets == ir::kNone ? classes : e.packets + 1;
-  for (int p = begin; p < end; ++p) {
-    Chain &c = chain(e.rank, p);
+  const bool all = e.packets == ir::kNone;
+  const int begin = all ? 0 : e.map * classes + e.packets, end = all ? strands : begin + 1;
+  for (int s = begin; s < end; ++s) {
+    Chain &c = chain(e.rank, s);
     switch (e.kind) {
     case Kind::Send: send(e, c); break;
     case Kind::Poll:
     case Kind::Read: receive(e, c); break;
     case Kind::Clear: clear(e, c); break;
     case Kind::Fence: fence(c); break;
-    case Kind::Signal: signal(e, c, p); break;
-    case Kind::Await: await(e, c, p); break;
+    case Kind::Signal: signal(e, c, s); break;
+    case Kind::Await: await(e, c, s); break;
     case Kind::AwaitCredit: awaitCredit(e, c); break;
-    default: branch(e, c, std::size_t(e.rank) * classes + p);
+    default: branch(e, c, std::size_t(e.rank) * strands + s);
     }
   }
 }
@@ -106,7 +108,7 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   const bool remote = expansion.slots[e.slot].owner != e.rank;
   for (const Reading &r : s.readings) {
     const bool clear = r.event->kind == Kind::Clear;
-    const bool plain = remote && r.causal;
+    const bool plain = remote && (r.causal || strict);
     const Tick *known = !plain ? c.seen : c.passed ? c.passed : c.caused;
     relied |= plain && !clear && c.caused[r.component] <= r.tick;
     if (known[r.component] <= r.tick)
@@ -114,12 +116,15 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
                     e);
   }
   if (expansion.adds(e.slot)) return noteAddition(e, c, s);
+  if (!s.cleared) return report(Refutation::Kind::StaleSentinel, *s.event, s.launch, e);
   s.readings.clear();
+  s.cleared = expansion.program->mailboxes[expansion.boxOf(e.slot)].sync != ir::Sync::Sentinel;
+  s.launch = launch;
   s.snapshot = snapshot(c);
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
-  if (expansion.weak) ++c.seen[c.own], c.snapshot = -1;
+  if (weak()) ++c.seen[c.own], c.snapshot = -1;
 }
 
 void Order::receive(const ScheduledEvent &e, Chain &c) {
@@ -127,7 +132,7 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
   const bool waits = e.kind == Kind::Poll;
   if (waits) {
     raise(c.seen, sentClock(s.snapshot, 0));
-    if (expansion.weak) raise(c.pending, sentClock(s.snapshot, 1));
+    if (weak()) raise(c.pending, sentClock(s.snapshot, releasedPart()));
     if (c.passed) raise(c.passed, sentClock(s.snapshot, passedPart()));
   } else if (expansion.adds(e.slot)) {
     if (!knowsAdditions(e, c, s)) return;
@@ -143,7 +148,9 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
 }
 
 void Order::clear(const ScheduledEvent &e, Chain &c) {
-  slot(e).readings.push_back({&e, c.own, c.seen[c.own]++, launch, true});
+  Slot &s = slot(e, e.step->number);
+  s.cleared = true;
+  s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, true});
   c.snapshot = -1;
 }
 
@@ -182,8 +189,8 @@ int Order::joined(int snapshot, int other) {
 // CTA c announces to CTA c of another rank what all its threads have done, so as with a barrier, what one class of
 // packets knows reaches the same class there. Two ranks may use one word in different launches only if the later one
 // knows of the earlier: else it passes for it, and may even be set back by it.
-void Order::signal(const ScheduledEvent &e, Chain &c, int packets) {
-  Flag &f = flags[std::size_t(e.slot) * classes + packets];
+void Order::signal(const ScheduledEvent &e, Chain &c, int strand) {
+  Flag &f = flags[std::size_t(e.slot) * strands + strand];
   const bool counts = expansion.adds(e.slot);
   if (!counts && f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
     return report(Refutation::Kind::ReadWithoutArrival, *f.event, f.launch, e);
@@ -195,8 +202,8 @@ void Order::signal(const ScheduledEvent &e, Chain &c, int packets) {
   c.snapshot = -1;
 }
 
-void Order::await(const ScheduledEvent &e, Chain &c, int packets) {
-  const Flag &f = flags[std::size_t(e.slot) * classes + packets];
+void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
+  const Flag &f = flags[std::size_t(e.slot) * strands + strand];
   raise(c.seen, sentClock(f.snapshot, 0));
   raise(c.caused, sentClock(f.snapshot, 1));
   if (c.passed) raise(c.passed, sentClock(f.snapshot, passedPart()));
@@ -212,9 +219,9 @@ void Order::credit(const ScheduledEvent &e) {
   Tick *given = creditOf(launch, e.rank);
   const std::size_t each = std::size_t(width) * parts();
   std::copy_n(chain(e.rank, 0).seen, each, given);
-  for (int p = 1; p < classes; ++p)
+  for (int p = 1; p < strands; ++p)
     for (std::size_t i = 0; i < each; ++i) given[i] = std::min(given[i], chain(e.rank, p).seen[i]);
-  if (expansion.weak && !e.step->releases) std::fill_n(given + width, width, 0);
+  if (weak() && !e.step->releases) std::fill_n(given + width, width, 0);
 }
 
 void Order::awaitCredit(const ScheduledEvent &e, Chain &c) {
@@ -223,15 +230,16 @@ void Order::awaitCredit(const ScheduledEvent &e, Chain &c) {
   const Tick *given = creditOf(begun, e.step->peer);
   const bool acquires = e.packets == ir::kNone;
   raise(c.seen, given);
-  if (expansion.weak) raise(acquires ? c.caused : c.pending, given + width);
+  if (weak()) raise(acquires ? c.caused : c.pending, given + width);
+  if (strict) raise(acquires ? c.caused : c.pending, given + releasedPart() * width);
   if (c.passed) raise(c.passed, given + passedPart() * width);
   c.snapshot = -1;
 }
 
 /// What the rank did before comes before all that is sent from now on.
 void Order::release(Chain &c) {
-  const int number = int(&c - chains.data()), rank = number / classes, packets = number % classes;
-  const int own = component(rank, packets), branches = branchComponent(rank, packets, 0);
+  const int number = int(&c - chains.data()), rank = number / strands, strand = number % strands;
+  const int own = component(rank, strand), branches = branchComponent(rank, strand, 0);
   for (Tick *clock : {c.caused, c.passed}) {
     if (!clock) continue;
     clock[c.own] = c.seen[c.own];
@@ -242,25 +250,28 @@ void Order::release(Chain &c) {
 }
 
 void Order::fence(Chain &c) {
-  if (expansion.weak) raise(c.caused, c.pending);
+  if (weak()) raise(c.caused, c.pending);
   if (parts() > 1) release(c);
+  if (strict) std::copy_n(c.caused, width, c.released);
 }
 
 // CTA c waits for CTA c of all ranks only, so what one class of packets knows reaches the same class of the others.
 void Order::barrier() {
-  for (int p = 0; p < classes; ++p) {
+  for (int p = 0; p < strands; ++p) {
     Chain &sum = chain(0, p);
     for (int r = 0; r < ranks; ++r) {
       Chain &c = chain(r, p);
-      fence(c);
+      // Other threads of the CTA release and acquire for this one, which has no fence of its own.
+      if (strict) release(c);
+      else fence(c);
       if (r) raise(sum.seen, c.seen);
-      if (r && expansion.weak) raise(sum.caused, c.caused);
+      if (r && weak()) raise(sum.caused, c.caused);
       if (r && c.passed) raise(sum.passed, c.passed);
     }
     for (int r = 0; r < ranks; ++r) {
       Chain &c = chain(r, p);
       if (r) std::copy_n(sum.seen, width, c.seen);
-      if (r && expansion.weak) std::copy_n(sum.caused, width, c.caused);
+      if (r && weak()) std::copy_n(sum.caused, width, c.caused);
       if (r && c.passed) std::copy_n(sum.passed, width, c.passed);
       ++c.seen[component(r, p)];
       c.snapshot = -1;
@@ -272,7 +283,7 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
   const std::size_t each = clocks.size() / chains.size();
   Tick *now = clocks.data() + number * each;
   Tick *start = branchStart.data() + number * each, *end = branchEnd.data() + number * each;
-  const int rank = int(number) / classes, packets = int(number) % classes;
+  const int rank = int(number) / strands, strand = int(number) % strands;
   c.snapshot = -1;
   if (e.kind == Kind::Branches) {
     std::copy_n(now, each, start);
@@ -282,7 +293,7 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
   for (int part = 0; part < parts(); ++part) raise(end + part * width, now + part * width);
   const bool last = e.kind == Kind::BranchesEnd;
   std::copy_n(last ? end : start, each, now);
-  c.own = last ? component(rank, packets) : branchComponent(rank, packets, e.slot);
+  c.own = last ? component(rank, strand) : branchComponent(rank, strand, e.slot);
 }
 
 // What a rank's packets of one class have come to know, all of them know in its next launch, as far as it concerns
@@ -290,25 +301,35 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
 void Order::boundary() {
   const Tick start = startOf(launch + 1);
   for (int r = 0; r < ranks; ++r) {
-    for (int p = 0; p < classes; ++p) fence(chain(r, p));
+    for (int p = 0; p < strands; ++p) {
+      Chain &c = chain(r, p);
+      if (!strict) {
+        fence(c);
+        continue;
+      }
+      // The threads of the next launch come after those of this one. None of them has had a fence yet.
+      release(c);
+      std::fill_n(c.released, width, Tick(0));
+      std::fill_n(c.pending, width, Tick(0));
+    }
     auto spread = [&](Tick *Chain::*clock) {
       for (int i = 0; i < components() * (1 + branchWidth); ++i) {
         Tick known = 0;
-        for (int p = 0; p < classes; ++p) {
+        for (int p = 0; p < strands; ++p) {
           const Tick t = (chain(r, p).*clock)[i];
           known = std::max(known, exact ? t : launchOf(t));
         }
         if (isOf(i, r)) known = start;
-        for (int p = 0; p < classes; ++p) {
+        for (int p = 0; p < strands; ++p) {
           Tick &t = (chain(r, p).*clock)[i];
           t = std::max(t, known);
         }
       }
     };
     spread(&Chain::seen);
-    if (expansion.weak) spread(&Chain::caused);
-    if (expansion.relies()) spread(&Chain::passed);
-    for (int p = 0; p < classes; ++p) chain(r, p).snapshot = -1;
+    if (weak()) spread(&Chain::caused);
+    if (relies()) spread(&Chain::passed);
+    for (int p = 0; p < strands; ++p) chain(r, p).snapshot = -1;
   }
   snapshots.clear();
 }
@@ -317,7 +338,7 @@ void Order::boundary() {
 void Order::chunkBoundary() {
   const Tick start = startOf(launch + 1);
   for (int r = 0; r < ranks; ++r)
-    for (int p = 0; p < classes; ++p) {
+    for (int p = 0; p < strands; ++p) {
       Chain &c = chain(r, p);
       c.seen[component(r, p)] = start;
       for (int i = 0; i < branchWidth; ++i) c.seen[branchComponent(r, p, i)] = start;
@@ -331,8 +352,8 @@ void Order::noteDependence() {
   for (int r = 0; r < ranks && full; ++r)
     for (int from = 0; from < ranks && full; ++from) {
       bool known = r == from;
-      for (int p = 0; p < classes && !known; ++p)
-        for (int q = 0; q < classes && !known; ++q) known = chain(r, p).seen[component(from, q)] >= begun;
+      for (int p = 0; p < strands && !known; ++p)
+        for (int q = 0; q < strands && !known; ++q) known = chain(r, p).seen[component(from, q)] >= begun;
       full = known;
     }
 }

@@ -11,7 +11,10 @@ class Order {
 public:
   /// If `exact`, the end of a launch tells all packets of a rank what any of them knows of launches that have not ended
   /// elsewhere. Else they are thought not to know it, which takes a fraction of the time.
-  Order(const Expansion &expansion, int classes, bool exact) : expansion(expansion), classes(classes), exact(exact) {}
+  /// If `strict`, only what PTX promises orders anything: a word that is waited for does if a fence of its sender comes
+  /// before and a fence of the thread that waited after it, and a launch leaves no fence behind.
+  Order(const Expansion &expansion, int classes, bool exact, bool strict)
+      : expansion(expansion), classes(classes), strands(classes * expansion.maps), exact(exact), strict(strict) {}
 
   /// The first two events without the order they need. `first` is in launch `firstLaunch` of the sequence.
   struct Hazard {
@@ -56,6 +59,8 @@ private:
     int component = 0;
     Tick tick = 0;
     int snapshot = 0;
+    int launch = 0;
+    bool cleared = true; ///< since then, if its mailbox has to be
     llvm::SmallVector<Reading, 1> readings;
     struct Addition {
       const ScheduledEvent *event;
@@ -73,18 +78,20 @@ private:
     int launch = -1;
     int snapshot = 0; ///< of the first of its launch
   };
-  /// What one class of packets of one rank knows to have happened. `seen` by any chain of events, `caused` by release
-  /// and acquire alone, `pending` is what the next fence adds to it. `passed` is what was released before it came here
+  /// What one strand of one rank knows to have happened. `seen` by any chain of events, `caused` by release
+  /// and acquire alone, `pending` is what the next fence adds to it; if strict, `released` is what a message carries of
+  /// it, as of the last fence. `passed` is what was released before it came here
   /// by any chain: stores that are performed, if waiting for a word orders what is stored after it.
   struct Chain {
-    Tick *seen, *caused, *passed, *pending;
+    Tick *seen, *caused, *passed, *released, *pending;
     int own;           ///< component that its own events count in
-    int snapshot = -1; ///< that equals `seen`, `caused` and `passed`
+    int snapshot = -1; ///< that equals all but `pending`
   };
 
   const Expansion &expansion;
   const int classes;
-  const bool exact;
+  const int strands; ///< of a rank: classes of packets, for each thread map again, as another thread has them then
+  const bool exact, strict;
   int ranks = 0, width = 0, branchWidth = 0;
   int launch = 0;               ///< the epoch
   std::vector<int> launchBegin; ///< by epoch: the first of its launch
@@ -99,17 +106,19 @@ private:
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
 
-  Chain &chain(int rank, int packets) { return chains[std::size_t(rank) * classes + packets]; }
-  Slot &slot(const ScheduledEvent &e);
-  /// Components of a clock: what classes of packets have done, then what iterations of their branches have.
-  int component(int rank, int packets) const { return exact ? rank * classes + packets : rank; }
-  int components() const { return exact ? ranks * classes : ranks; }
-  int branchComponent(int rank, int packets, int i) const {
-    return components() + component(rank, packets) * branchWidth + i;
+  Chain &chain(int rank, int strand) { return chains[std::size_t(rank) * strands + strand]; }
+  Slot &slot(const ScheduledEvent &e, int behind = 0);
+  /// Components of a clock: what strands have done, those of one thread map together unless `exact`; then what
+  /// iterations of their branches have.
+  int each() const { return exact ? strands : expansion.maps; }
+  int component(int rank, int strand) const { return rank * each() + (exact ? strand : strand / classes); }
+  int components() const { return ranks * each(); }
+  int branchComponent(int rank, int strand, int i) const {
+    return components() + component(rank, strand) * branchWidth + i;
   }
   bool isOf(int component, int rank) const {
     if (component >= components()) component = (component - components()) / branchWidth;
-    return (exact ? component / classes : component) == rank;
+    return component / each() == rank;
   }
 
   void reset();
@@ -120,8 +129,8 @@ private:
   void noteAddition(const ScheduledEvent &e, Chain &c, Slot &s);
   bool knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s);
   int joined(int snapshot, int other);
-  void signal(const ScheduledEvent &e, Chain &c, int packets);
-  void await(const ScheduledEvent &e, Chain &c, int packets);
+  void signal(const ScheduledEvent &e, Chain &c, int strand);
+  void await(const ScheduledEvent &e, Chain &c, int strand);
   void credit(const ScheduledEvent &e);
   void awaitCredit(const ScheduledEvent &e, Chain &c);
   Tick *creditOf(int launch, int rank);
@@ -135,9 +144,12 @@ private:
   void raise(Tick *to, const Tick *from) const;
   /// Clocks of a chain: `seen`, then those of the others that the program needs, `pending` last. Without `pending` they
   /// are what a snapshot holds.
-  int parts() const { return 1 + 2 * expansion.weak + expansion.relies(); }
-  int sent() const { return parts() - expansion.weak; }
-  int passedPart() const { return 1 + expansion.weak; }
+  bool weak() const { return expansion.weak || strict; }
+  bool relies() const { return expansion.relies() && !strict; }
+  int parts() const { return 1 + 2 * weak() + relies() + strict; }
+  int sent() const { return parts() - weak(); }
+  int passedPart() const { return 1 + weak(); }
+  int releasedPart() const { return strict ? 2 : 1; }
   const Tick *sentClock(int snapshot, int part) const { return snapshots.data() + snapshot + part * width; }
   int snapshot(Chain &c);
   void report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second);

@@ -140,6 +140,8 @@ llvm::StringRef name(Refutation::Kind kind) {
   case Kind::InplaceHazard: return "inplace-hazard";
   case Kind::MailboxTooSmall: return "mailbox-too-small";
   case Kind::MissingBarrier: return "missing-barrier";
+  case Kind::NoSpareValue: return "no-spare-value";
+  case Kind::AtomicityNotDeclared: return "atomicity-not-declared";
   }
   return {};
 }
@@ -206,32 +208,89 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
   return text + resultText(program);
 }
 
-std::string strengthText(const ir::Program &program, bool reliesOnWaits) {
-  bool ll = false, lines = false, sentinel = false, flag = false, counter = false;
+unsigned atomicBytes(ir::Sync sync) {
+  switch (sync) {
+  case ir::Sync::LL: return 8;       // a word of data and its flag
+  case ir::Sync::LL128: return 128;  // a line, whose end is its flag
+  case ir::Sync::Sentinel: return 4; // every word shows by itself that it has come
+  case ir::Sync::Flag:
+  case ir::Sync::Counter:
+  case ir::Sync::Barrier: return 4; // the word that announces
+  }
+  return 0;
+}
+
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
+  std::vector<std::string> list;
+  bool lines = false, waits = reliesOnWaits;
+  for (const ir::Mailbox &m : program.mailboxes) {
+    lines |= m.sync == ir::Sync::LL128;
+    waits |= m.sync == ir::Sync::LL || m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
+  }
+  if (lines)
+    list.push_back("aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at once, arrive whole, which "
+                   "platforms have to declare");
+  if (!trusts) return list;
+  if (waits) list.push_back("no store is performed before the wait that precedes it in its thread has ended");
+  list.push_back("the end of a kernel is a fence for what the rank's next launch sends");
+  return list;
+}
+
+std::string strengthText(const ir::Program &program, const Verdict &verdict) {
+  bool ll = false, sentinel = false, counter = false, grid = program.barriers > 0 || program.hasWindows();
   for (const ir::Mailbox &m : program.mailboxes) {
     ll |= m.sync == ir::Sync::LL;
-    lines |= m.sync == ir::Sync::LL128;
     sentinel |= m.sync == ir::Sync::Sentinel;
-    flag |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
     counter |= m.sync == ir::Sync::Counter;
+    grid |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
   }
-  std::string text = "PTX memory model";
+  std::string text = verdict.assumptions.empty() ? "the PTX memory model alone" : "the PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
   if (sentinel)
     text += ", all 32-bit words of a packet being compared, so that none of it is taken before it has arrived";
-  if (lines)
-    text += "; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at "
-            "once, arrive whole, which platforms have to declare";
-  if (sentinel || reliesOnWaits)
-    text +=
-        "; assumes, beyond the model, that hardware performs no store before the wait for a word that it depends on "
-        "has ended";
-  if (sentinel) text += ", and that slots hold the sentinel before the first launch";
-  if (counter) text += "; assumes that the links between GPUs do additions natively";
-  text += "; assumes that the end of a kernel orders its accesses before the next launch of the rank, one launch in "
-          "flight per region, and the same sequence of launches";
-  if (flag || program.hasWindows()) text += ", of the same grid each,";
-  return text + " on all ranks";
+  for (std::size_t i = 0; i < verdict.assumptions.size(); ++i)
+    text += (i ? ", and that " : "; of hardware, beyond the model, that ") + verdict.assumptions[i];
+  text += "; of the host, ";
+  if (counter) text += "links between GPUs that do additions natively, ";
+  if (sentinel) text += "slots that hold the sentinel before the first launch, ";
+  return text + "one launch in flight per region and the same sequence of launches" +
+         (grid ? ", of the same grid each," : "") + " on all ranks";
+}
+
+std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Options &options) {
+  Refutation r;
+  r.ranks = program.ranks;
+  for (std::size_t box = 0; box < program.mailboxes.size(); ++box) {
+    const ir::Mailbox &m = program.mailboxes[box];
+    r.first.where = m.where;
+    r.first.box = ir::MailboxId(box);
+    if (const unsigned bytes = atomicBytes(m.sync); bytes > std::min(options.atomicBytes, options.strict ? 8u : 128u)) {
+      r.kind = Refutation::Kind::AtomicityNotDeclared;
+      r.explanation = "`" + m.name + "` is `sync " + ir::keyword(m.sync).str() + "`, whose lines are right only if " +
+                      std::to_string(bytes) + " bytes of a store take effect at once, and " +
+                      (options.strict ? "PTX promises it of 8" : std::to_string(options.atomicBytes) + " are promised");
+      r.fix = "use `sync flag`, which rests on no more than words of 4 bytes";
+      return r;
+    }
+    if (m.sync == ir::Sync::Sentinel && !m.canonical) {
+      r.kind = Refutation::Kind::NoSpareValue;
+      r.explanation = "what is sent to `" + m.name + "` may hold the value that means an empty slot, and is then waited "
+                      "for without end";
+      r.fix = "turn that value into an equal one, as +0.0 for -0.0, before it is sent";
+      return r;
+    }
+  }
+  if (options.sameGrid) return std::nullopt;
+  ir::walk(program.body, [&](const ir::Stmt &s) {
+    const auto *barrier = std::get_if<ir::Barrier>(&s.op());
+    const auto *await = std::get_if<ir::Await>(&s.op());
+    if ((!barrier && !await) || !r.explanation.empty()) return;
+    r.kind = Refutation::Kind::Deadlock;
+    r.first.where = barrier ? barrier->where : await->where;
+    r.explanation = "CTA c of a rank waits here for CTA c of another, which a rank with fewer CTAs does not have";
+    r.fix = "launch the same grid on all ranks, or use `sync ll`, which packets wait for one by one";
+  });
+  return r.explanation.empty() ? std::nullopt : std::optional(r);
 }
 
 void explainOrder(const ir::Program &program, Refutation &r, const std::vector<int> &enough) {
@@ -280,6 +339,24 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
     r.fix = "let rank " + std::to_string(a.rank) + " answer: declare `" + box +
             "` with `reuse ack`, or put a `barrier` after the read";
   }
+}
+
+std::vector<CheckEvent> eventsOf(const ir::Program &program, const Refutation &r) {
+  static constexpr const char *words[] = {"", "load", "store", "send", "wait", "read", "clear", "announce", "wait", "barrier"};
+  std::vector<CheckEvent> events;
+  for (const Event *e : {&r.first, &r.second}) {
+    if (e->what == What::None) continue;
+    Diagnostic at;
+    place(program, e->where, at);
+    CheckEvent &out = events.emplace_back();
+    out.what = words[int(e->what)];
+    out.launch = e->launch, out.rank = e->rank, out.owner = e->owner, out.slot = e->slot;
+    out.begin = e->begin, out.end = e->end;
+    if (e->box != ir::kNone) out.name = program.mailboxes[e->box].name;
+    else if (e->buffer != ir::kNone) out.name = program.buffers[e->buffer].name;
+    out.file = at.file, out.line = at.line, out.column = at.column;
+  }
+  return events;
 }
 
 Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {

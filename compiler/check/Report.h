@@ -7,8 +7,14 @@ namespace coll::check {
 
 /// Which rule proves it, for the header of the generated kernel.
 std::string proofText(const ir::Program &program, const Verdict &verdict);
-/// `reliesOnWaits`: as Order says.
-std::string strengthText(const ir::Program &program, bool reliesOnWaits);
+/// What is assumed of hardware beyond the PTX memory model. `trusts`: its orders alone are not enough. `reliesOnWaits`: as
+/// Order says.
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits);
+std::string strengthText(const ir::Program &program, const Verdict &verdict);
+
+/// What no order of events can mend: lines that need more to take effect at once than the platform promises, payload
+/// that may hold the value of an empty slot, and CTAs that meet CTAs of their number where grids may differ.
+std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Options &options);
 
 /// Fills explanation and fix of a hazard between launches. `enough`: copies with which there is none, empty if there
 /// is no such number.

@@ -13,10 +13,11 @@ struct ScheduledEvent {
   std::int16_t packets; ///< class of packets, kNone: all
   std::int32_t slot;    ///< of the first six; of a credit, its peer; of a Branch, which
   const Step *step;
+  std::int16_t map = 0; ///< thread map of the loop it is in
 
   /// Does the same to mailboxes.
   bool sameAs(const ScheduledEvent &o) const {
-    return kind == o.kind && rank == o.rank && packets == o.packets && slot == o.slot;
+    return kind == o.kind && rank == o.rank && packets == o.packets && slot == o.slot && map == o.map;
   }
 };
 

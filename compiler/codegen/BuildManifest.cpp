@@ -190,6 +190,13 @@ Manifest buildManifest(const Program &program) {
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");
   m.proof = program.proof;
   m.strength = program.strength;
+  m.assumptions = program.assumptions;
+  m.strict = program.strict;
+  m.cyclicThreads = true;
+  walk(program.body, [&](const Stmt &s) {
+    if (const auto *loop = std::get_if<PacketLoop>(&s.op())) m.cyclicThreads &= loop->map == ThreadMap::Cyclic;
+  });
+  m.removableBarriers = program.removableBarriers;
   if (!m.domain.rows) return m;
   // As coll::kRowPackets and the words of shared memory of the device headers, which a test compares.
   m.rowPackets = 16, m.maxRowPackets = 1024 * 32;

@@ -137,7 +137,7 @@ private:
         },
         [&](const Fence &s) {
           announce(s.where);
-          out.line("coll::ptx::fence();");
+          out.line("launch.fence(); // instead of trusting hardware");
         },
         [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hop(s.peer) + ", " + text(s.slot) + ");"); },
         [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1" + (slotIsWriter(s.box) ? ", me" : "") + ");"); },
@@ -467,6 +467,7 @@ private:
         [&](const Read &s) { readOne(s.result, s.box, s.slot); },
         [&](const Reduce &s) { reduce(s); }, [&](const ForRanks &s) { forRanks(s); },
         [&](const Clear &) {}, // what receives clears
+        [&](const Fence &) { out.line("launch.fence(); // instead of trusting hardware"); },
         [&](const Assign &s) {
           if (program.values[s.variable].dtype != program.dtype) return assignFloats(s);
           const bool known = valueNames.count(s.variable);

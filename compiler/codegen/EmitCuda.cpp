@@ -50,7 +50,7 @@ private:
       out.comment("Chunks    of " + std::to_string(program.chunks->elements * sizeOf(program.dtype)) +
                       " bytes of every vector, each an epoch", 10);
     out.comment("Proof     " + program.proof, 10);
-    if (!program.strength.empty()) out.comment("Assumes   " + program.strength, 10);
+    if (!program.strength.empty()) out.comment("Rests on  " + program.strength, 10);
   }
 
   std::string contractText(const Ensures &e) const {

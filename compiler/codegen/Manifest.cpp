@@ -170,6 +170,14 @@ std::string Manifest::toJson() const {
     launchRules(json, *this);
     json.attribute("proof", proof);
     json.attribute("strength", strength);
+    json.attributeArray("assumptions", [&] {
+      for (const std::string &a : assumptions) json.value(a);
+    });
+    json.attribute("strict", strict);
+    json.attribute("cyclicThreads", cyclicThreads);
+    json.attributeArray("removableBarriers", [&] {
+      for (unsigned line : removableBarriers) json.value(line);
+    });
     json.attributeArray("sourceMap", [&] {
       for (const auto &[cuda, coll] : sourceMap) json.array([&] { json.value(cuda), json.value(coll); });
     });

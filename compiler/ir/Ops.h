@@ -125,11 +125,12 @@ struct Await {
   SourceOffset where = 0;
 };
 
-/// Makes `slot` of this rank's mailbox empty again (sentinel, counter).
+/// Makes `slot` of this rank's mailbox empty again (sentinel, counter): the copy of the launch `behind` launches before.
 struct Clear {
   MailboxId box;
   Index slot;
   SourceOffset where = 0;
+  int behind = 0;
 };
 
 /// Tells rank `peer` that this rank has begun the launch, and so is done with all that it has read in earlier ones.
@@ -242,8 +243,11 @@ struct If {
   SourceOffset where = 0;
 };
 
-/// The body for every packet of a domain. Packet i belongs to thread i mod (G*B) of the grid of G CTAs of B threads,
-/// thread t being thread t mod B of CTA t / B, on every rank alike; a thread takes its packets in ascending order.
+/// Which thread of the grid of G CTAs of B threads has packet i of P, on every rank alike; thread t is thread t mod B of
+/// CTA t / B. Cyclic: thread i mod (G*B). Blocked: thread i / ceil(P / (G*B)).
+enum class ThreadMap { Cyclic, Blocked };
+
+/// The body for every packet of a domain; a thread takes its packets in ascending order.
 ///
 /// With `rows` the domain is a matrix and packets are those of its rows: row r belongs to group r mod (G/C) of C CTAs
 /// that stand beside each other, packet j of it to thread j mod (C*B) of these, and packet i of a slot is packet j of row
@@ -253,6 +257,7 @@ struct PacketLoop {
   Block body;
   SourceOffset where = 0;
   bool rows = false;
+  ThreadMap map = ThreadMap::Cyclic;
 };
 
 /// CTA c of every rank waits for CTA c of all ranks; what any of them did before, all see after.

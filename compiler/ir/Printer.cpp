@@ -40,6 +40,7 @@ private:
 
   void mailbox(const Mailbox &m) {
     os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << " sync " << keyword(m.sync);
+    if (m.canonical) os << " canonical";
     if (m.reuse == Reuse::Ack) os << " reuse ack";
     if (m.reuse == Reuse::Barrier) os << " reuse barrier";
     if (m.copies) os << " copies " << m.copies;
@@ -110,7 +111,10 @@ private:
         [&](const Assign &s) { os << " " << str(s.value); },
         [&](const For &s) { os << " " << s.variable << " in " << s.first << " .. " << s.last; },
         [&](const If &s) { os << " " << s.condition; },
-        [&](const Clear &s) { os << " " << slot(s.box, s.slot); },
+        [&](const Clear &s) {
+          os << " " << slot(s.box, s.slot);
+          if (s.behind) os << " behind " << s.behind;
+        },
         [&](const Constant &s) { os << " " << s.value; }, [&](const Argument &s) { os << " " << s.scalar; },
         [&](const Map &s) {
           os << " " << keyword(s.function) << " " << str(s.a);
@@ -127,6 +131,7 @@ private:
         [&](const PacketLoop &s) {
           Length full = s.domain;
           os << (s.rows ? " by rows of " : " of ") << (full.kind == Length::Kind::Piece ? "piece(" + str(Length{Length::Kind::Whole, full.extents, {}}) + ")" : str(full));
+          if (s.map == ThreadMap::Blocked) os << " blocked";
         },
         [&](const Barrier &s) { os << " " << s.number; }, [&](const Fence &) {});
   }

@@ -71,6 +71,7 @@ struct Mailbox {
   bool payload = true;    ///< else its slots are announced and hold nothing
   Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
+  bool canonical = false; ///< senders turn the value that means empty into an equal one: set by expandSyncModes
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
   SourceOffset where = 0;
@@ -156,6 +157,10 @@ struct Program {
   std::uint64_t regionBytes = 0;
   std::optional<std::uint64_t> creditOffset; ///< of the credits in the region, where there are any. Set by assignMemory
   std::string proof, strength; ///< what the checker says, and what its proof rests on
+  std::vector<std::string> assumptions; ///< of hardware beyond the PTX memory model, that it rests on
+  bool fullDependence = false;          ///< as check::Verdict has it
+  bool strict = false;                  ///< to be proved without any
+  std::vector<unsigned> removableBarriers; ///< lines of barriers without which it is proved as well
 
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.
   Wire wire() const;

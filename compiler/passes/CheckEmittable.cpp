@@ -13,6 +13,9 @@ public:
   EmittableCheck(const Program &p, Context &c) : program(p), context(c) {}
 
   bool run() {
+    for (const Mailbox &box : program.mailboxes)
+      if (box.canonical != (box.sync == Sync::Sentinel))
+        refuse(program.body.front(), "a `" + keyword(box.sync).str() + "` mailbox with payload as it is");
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
     walk(program.body, [&](const Stmt &stmt) { arithmetic(stmt); });
     return ok;
@@ -31,6 +34,7 @@ private:
     if (!loop) return;
     if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
     extents = loop->domain.extents;
+    if (loop->map != ThreadMap::Cyclic) refuse(stmt, "another thread map than the cyclic one");
     if (loop->rows) return rowLoop(*loop);
     for (const Stmt &inner : loop->body) packetStatement(inner);
   }
@@ -72,6 +76,8 @@ private:
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
     if (const auto *loop = std::get_if<Reduce>(&stmt.op())) return reduction(stmt, *loop);
     indices(stmt);
+    if (const auto *clear = std::get_if<Clear>(&stmt.op()); clear && clear->behind)
+      refuse(stmt, "a clear of what an earlier launch received");
     if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
       for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
   }

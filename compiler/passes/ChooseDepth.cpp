@@ -1,4 +1,5 @@
 #include "check/Check.h"
+#include "check/Diagram.h"
 #include "passes/Passes.h"
 
 namespace coll::passes {
@@ -6,18 +7,26 @@ namespace coll::passes {
 using namespace ir;
 
 /// Proves the program, with credits where nothing else is credit enough and the author leaves it open.
-static check::Verdict prove(Program &program) {
+static check::Verdict prove(Program &program, const check::Options &options) {
   for (;;) {
-    check::Verdict verdict = check::check(program);
-    if (verdict.proved || !verdict.refutation->noDepthHelps) return verdict;
-    const MailboxId box = verdict.refutation->first.box;
-    if (program.mailboxes[box].reuse != Reuse::Auto) return verdict;
-    addCredits(program, box);
+    Program tried = program;
+    if (options.strict) addStrictFences(tried);
+    check::Verdict verdict = check::check(tried, options);
+    const bool open = !verdict.proved && verdict.refutation->noDepthHelps &&
+                      program.mailboxes[verdict.refutation->first.box].reuse == Reuse::Auto;
+    if (!open) {
+      program = std::move(tried);
+      return verdict;
+    }
+    addCredits(program, verdict.refutation->first.box);
   }
 }
 
 bool chooseDepth(Program &program, Context &context) {
-  const check::Verdict verdict = prove(program);
+  check::Options options;
+  options.strict = program.strict = context.strict;
+  const check::Verdict verdict = prove(program, options);
+  if (context.draw) context.drawing = check::drawDiagram(program, verdict);
   if (verdict.proved) {
     for (std::size_t box = 0; box < program.mailboxes.size(); ++box) {
       Mailbox &m = program.mailboxes[box];
@@ -29,10 +38,18 @@ bool chooseDepth(Program &program, Context &context) {
       }
       m.copies = verdict.copies[box];
     }
+    for (ir::SourceOffset where : check::removableBarriers(program, options)) {
+      const unsigned line = program.sources ? program.sources->position(std::uint32_t(where)).line : 0;
+      program.removableBarriers.push_back(line);
+    }
     program.proof = verdict.summary;
     program.strength = verdict.strength;
+    program.fullDependence = verdict.fullDependence;
+    program.assumptions = verdict.assumptions;
     return true;
   }
+  context.events = check::eventsOf(program, *verdict.refutation);
+  context.counts = verdict.refutation->counts;
   Diagnostic counterexample = check::toDiagnostic(program, *verdict.refutation);
   if (!context.unchecked) {
     context.sink.list.push_back(std::move(counterexample));

@@ -215,6 +215,7 @@ private:
     walk(program.body, [&](Stmt &s) {
       if (const MailboxId box = emptied(s); box != kNone) ++polls[box];
     });
+    for (Mailbox &box : program.mailboxes) box.canonical = box.sync == Sync::Sentinel;
     for (std::size_t box = 0; box < polls.size(); ++box)
       if (polls[box] > 1)
         return refuse(program.mailboxes[box].where, "a `sync " + keyword(program.mailboxes[box].sync).str() +

@@ -2,6 +2,7 @@
 // relies on of earlier ones is said at its declaration.
 #pragma once
 
+#include "coll/CheckEvent.h"
 #include "ir/Program.h"
 
 namespace coll::passes {
@@ -11,6 +12,11 @@ struct Context {
   DiagnosticEngine &diagnostics;
   Diagnostics &sink;      ///< what `diagnostics` appends to, for diagnostics that come ready-made
   bool unchecked = false; ///< go on with a program that the checker refutes
+  bool strict = false;    ///< rely on the PTX memory model alone
+  bool draw = false;      ///< make `drawing`
+  std::vector<CheckEvent> events = {}; ///< of a counterexample, and the extents of its launches
+  std::vector<Extents> counts = {};
+  std::string drawing = {}; ///< of what the checker found, an SVG
 };
 
 /// Makes explicit what a sync mode needs around sends and reads. `barrier`: polls become Reads, with a Barrier before
@@ -42,8 +48,13 @@ bool expandReuse(ir::Program &program, Context &context);
 /// Gives a mailbox the rule `ack`, as expandReuse does.
 void addCredits(ir::Program &program, ir::MailboxId box);
 
+/// What a thread sends comes behind a fence of its own after whatever the rank has read before, in this launch or the one
+/// before, and what it has waited for is followed by one. Needs packet loops, which say what a thread does, and credits.
+void addStrictFences(ir::Program &program);
+
 /// Asks the checker; sets copies and proof, or reports the counterexample. A mailbox without a declared rule of reuse
 /// that no number of copies helps gets credits.
+/// If the program is strict, it gets fences first, behind the credits.
 bool chooseDepth(ir::Program &program, Context &context);
 
 /// Sets lines and offset of every mailbox and the size of the region. After chooseDepth.

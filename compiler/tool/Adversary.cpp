@@ -3,6 +3,7 @@
 #include "context/Parameters.h"
 #include "context/Values.h"
 #include "context/Verify.h"
+#include "interpreter/Interpreter.h"
 
 #include <algorithm>
 #include <bit>
@@ -68,8 +69,14 @@ std::vector<emu::Pointer> kernelArguments(const Manifest &manifest, const std::v
 
 } // namespace
 
-Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, emu::Atomicity atomicity) {
-  Adversary adversary(kernel, request, atomicity, Reference(kernel.manifest));
+Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, const Settings &settings) {
+  Adversary adversary(kernel, request, settings, Reference(kernel.manifest));
+  if (settings.interpret) {
+    const std::string unknown = interpreter::unknown(*kernel.program);
+    if (unknown.empty()) return adversary;
+    return Error{Error::Code::BadInput, "the interpreter knows nothing of " + unknown + ", which `" + kernel.manifest.member +
+                                            "` has"};
+  }
   emu::CompileError error;
   adversary.module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
   if (!adversary.module)
@@ -78,12 +85,30 @@ Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &requ
 }
 
 std::string Adversary::lacking() const {
-  if (manifest.unsplitBytes <= 8 || unsigned(atomicity) >= manifest.unsplitBytes) return "";
+  if (manifest.unsplitBytes <= 8 || unsigned(settings.atomicity) >= manifest.unsplitBytes) return "";
   return "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
          " bytes to arrive whole, and here they may arrive in parts";
 }
 
+/// The most ranks for a run that looks for races: it takes memory by the square of the threads.
+static constexpr int kMaxRacing = 16;
+
+emu::Policy Adversary::policyOf(std::uint64_t seed) const {
+  emu::Policy policy = seed ? emu::Policy::adversarial(seed, settings.atomicity) : emu::Policy::fair();
+  policy.detectRaces = policy.checkThreads = seed == 0;
+  policy.residentCtas = settings.residentCtas;
+  policy.trace = settings.trace;
+  return policy;
+}
+
+LaunchShape Adversary::shapeOf(std::uint64_t seed, std::uint64_t number, int rank) const {
+  if (settings.unequalGrids) return randomShape(manifest, mix(mix(seed, 4), number * manifest.ranks + rank));
+  if (seed == 0) return {manifest.ranks <= 4 ? 2u : 1u, 32};
+  return randomShape(manifest, mix(mix(seed, 4), number));
+}
+
 Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
+  if (seed == 0 && (settings.interpret || manifest.ranks > kMaxRacing)) return Outcome();
   RunRequest ofSeed = request;
   ofSeed.seed = seed;
   ofSeed.elementOffset = mix(seed, 1) % 4 == 0 ? static_cast<unsigned>(mix(seed, 2) % 8) : 0;
@@ -96,9 +121,16 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
     if (plan.domainElements(launches.back().extents) == 0) launches.pop_back(); // the host launches nothing then
   }
 
-  emu::Machine machine(manifest, emu::Policy::adversarial(seed, atomicity));
+  if (settings.interpret) {
+    std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
+    for (int rank = 0; rank < manifest.ranks; ++rank) layout->fill(launches, rank, memory[rank]);
+    const std::string failure = interpreter::run(*program, launches, memory, seed);
+    return failure.empty() ? verify(*layout, launches, memory) : Outcome{failure, 0, {}};
+  }
+
+  emu::Machine machine(manifest, policyOf(seed));
   // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
-  if (mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
+  if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
     machine.setEpoch(plan.lastEpoch() + 1 - request.launches / 2);
   std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
   std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
@@ -113,7 +145,7 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
       std::vector<void *> pointers;
       for (const emu::Pointer &pointer : placed[rank][number].arguments)
         pointers.push_back(reinterpret_cast<void *>(pointer.buffer.address + pointer.byteOffset));
-      const LaunchShape shape = randomShape(manifest, mix(mix(seed, 4), planned.number));
+      const LaunchShape shape = shapeOf(seed, planned.number, rank);
       std::vector<std::uint64_t> scalars;
       for (const Manifest::Scalar &scalar : manifest.scalars)
         scalars.push_back(scalarBits(planned.sizes.scalars.at(scalar.name), scalar.type));
@@ -133,6 +165,7 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
 
   const emu::Result result = machine.run();
   Outcome outcome;
+  outcome.trace = result.trace;
   if (result.status != emu::Result::Ok) {
     outcome.failure = std::string(emu::name(result.status)) + "\n" + result.report;
     return outcome;
@@ -142,8 +175,16 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
       for (std::size_t i = 0; i < launch.buffers.size(); ++i)
         machine.read(launch.buffers[i].first,
                      std::span(memory[rank]).subspan(launch.buffers[i].second, launch.sizes[i]));
+  Outcome verified = verify(*layout, launches, memory);
+  verified.trace = std::move(outcome.trace);
+  return verified;
+}
+
+Adversary::Outcome Adversary::verify(const RunLayout &layout, std::span<const PlannedLaunch> launches,
+                                     std::span<const std::vector<std::byte>> memory) const {
+  Outcome outcome;
   std::vector<RankReport> reports(manifest.ranks);
-  verifyLaunches(manifest, reference, *layout, launches, memory, reports);
+  verifyLaunches(manifest, reference, layout, launches, memory, reports);
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     outcome.checked += reports[rank].checked;
     if (reports[rank].wrong && outcome.failure.empty())

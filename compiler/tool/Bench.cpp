@@ -102,6 +102,7 @@ const Verb benchVerb{
      {"--trace", "F", "what happens within each kernel, as a Chrome trace: from a build with clock stamps"},
      {"--plot", "F.svg", "latency over size as a picture"},
      option::table,
+     {"--strict", "", "as `coll emit` has it: shows what the fences cost"},
      {"--unchecked", "", "members, too, that the checker refutes"}},
     "coll bench allreduce -n 2 --against nccl --plot allreduce.svg\n"
     "coll bench allreduce -n 2 --algo oneshot.ll --dtype bf16 -b 16 -e 64Ki -f 4\n",

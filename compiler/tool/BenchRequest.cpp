@@ -73,6 +73,7 @@ static std::vector<std::pair<std::uint64_t, Extents>> pickExtents(const Manifest
 static std::vector<Kernel> pickKernels(const Program &program, const Arguments &arguments) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
+  options.strict = arguments.has("--strict");
   std::vector<Kernel> kernels;
   for (const Member *member : pickMembersToRun(program, arguments)) {
     if (!kernels.empty() && member->collective != kernels.front().manifest.collective)
@@ -97,6 +98,7 @@ static std::vector<Kernel> tracedKernels(const Program &program, const std::vect
                                          const Arguments &arguments) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
+  options.strict = arguments.has("--strict");
   options.trace = true;
   std::vector<Kernel> traced;
   for (const Kernel &kernel : kernels)

@@ -7,6 +7,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
+#include <deque>
 #include <functional>
 
 using namespace coll;
@@ -18,6 +19,7 @@ namespace {
 struct Verdict {
   const Member *member;
   Instance instance;
+  const Workspace *workspace = nullptr; ///< whose members these are together, if it is not one of them
   std::optional<CheckResult> result; ///< empty where it could not be checked at all
   Diagnostics diagnostics;
 
@@ -48,17 +50,39 @@ static std::vector<int> ranksToCheck(const Member &member, const Arguments &argu
   return result;
 }
 
-static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments) {
+/// A workspace as if it were a member: for the ranks and types that all its members are for.
+static Member asMember(const Program &program, const Workspace &workspace) {
+  Member together;
+  for (const std::string &name : workspace.members) {
+    const Member &member = *program.find(name);
+    if (together.name.empty()) together = member;
+    together.minRanks = std::max(together.minRanks, member.minRanks);
+    together.maxRanks = std::min(together.maxRanks, member.maxRanks);
+    std::erase_if(together.dtypes, [&](DType t) { return !llvm::is_contained(member.dtypes, t); });
+    together.name = "workspace " + workspace.name;
+  }
+  return together;
+}
+
+static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together) {
   std::vector<Verdict> verdicts;
-  for (const Member *member : pickMembers(program, arguments))
+  auto add = [&](const Member *member, const Workspace *workspace) {
     for (int ranks : ranksToCheck(*member, arguments))
       verdicts.push_back(
-          {member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, {}, {}});
+          {member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, workspace, {}, {}});
+  };
+  for (const Member *member : pickMembers(program, arguments)) add(member, nullptr);
+  for (const Workspace &workspace : program.workspaces())
+    if (!arguments.has("--algo") && !workspace.members.empty())
+      add(&together.emplace_back(asMember(program, workspace)), &workspace);
 
+  const CheckOptions options{arguments.has("--strict"), arguments.has("--diagram")};
   Progress progress;
   for (Verdict &verdict : verdicts) {
     progress.show("checking " + describe(*verdict.member, verdict.instance));
-    verdict.result = program.check(verdict.instance, verdict.diagnostics);
+    verdict.result = verdict.workspace
+                         ? program.checkWorkspace(*verdict.workspace, verdict.instance, verdict.diagnostics, options)
+                         : program.check(verdict.instance, verdict.diagnostics, options);
   }
   return verdicts;
 }
@@ -78,7 +102,14 @@ static const char *word(const Verdict &verdict) {
 static bool sameVerdict(const Verdict &one, const Verdict &other) {
   if (one.member != other.member || one.result.has_value() != other.result.has_value()) return false;
   if (one.proved() != other.proved()) return false;
-  return !one.proved() || (one.result->depth == other.result->depth && one.result->summary == other.result->summary);
+  return !one.proved() || (one.result->depth == other.result->depth && one.result->summary == other.result->summary &&
+                           one.result->assumptions == other.result->assumptions);
+}
+
+/// What the proof assumes of hardware. What it asks of the host stands in the kernel's header.
+static std::string restsOn(const CheckResult &result) {
+  if (result.assumptions.empty()) return "rests on the PTX memory model alone";
+  return "rests on hardware, beyond the PTX memory model: " + join(result.assumptions, "; ");
 }
 
 /// Verdicts that say the same share their lines.
@@ -104,6 +135,9 @@ static std::string verdictLines(const std::vector<Verdict> &verdicts) {
     const std::string depth = depthText(*first.result);
     if (first.proved() && !depth.empty()) text += indent + depth + "\n";
     if (!first.result->summary.empty()) text += indent + first.result->summary + "\n";
+    if (first.proved()) text += indent + restsOn(*first.result) + "\n";
+    for (unsigned line : first.result->removableBarriers)
+      text += indent + "proved without the `barrier` of line " + std::to_string(line) + ", too\n";
   }
   return text;
 }
@@ -122,7 +156,31 @@ static llvm::json::Value toJson(const Diagnostic &diagnostic) {
                             {"notes", std::move(notes)}};
 }
 
-static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
+/// The two events of a refutation, and the sizes of the launches they lie in.
+static void addCounterexample(const CheckResult &result, llvm::json::Object &object) {
+  llvm::json::Array events, launches;
+  for (const CheckEvent &e : result.events)
+    events.push_back(llvm::json::Object{{"what", e.what},
+                                        {"launch", e.launch},
+                                        {"rank", e.rank},
+                                        {"owner", e.owner},
+                                        {"name", e.name},
+                                        {"slot", e.slot},
+                                        {"begin", static_cast<std::int64_t>(e.begin)},
+                                        {"end", static_cast<std::int64_t>(e.end)},
+                                        {"file", llvm::json::fixUTF8(e.file)},
+                                        {"line", e.line},
+                                        {"column", e.column}});
+  for (const Extents &counts : result.counts) {
+    llvm::json::Object extents;
+    for (const auto &[name, value] : counts) extents[name] = static_cast<std::int64_t>(value);
+    launches.push_back(std::move(extents));
+  }
+  object["events"] = std::move(events);
+  object["launches"] = std::move(launches);
+}
+
+static std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict) {
   llvm::json::Array list;
   for (const Verdict &verdict : verdicts) {
     llvm::json::Array diagnostics;
@@ -138,6 +196,13 @@ static std::string verdictsAsJson(const std::vector<Verdict> &verdicts) {
       for (const auto &[mailbox, copies] : verdict.result->depth) depth[mailbox] = copies;
       object["depth"] = std::move(depth);
       object["summary"] = verdict.result->summary;
+      object["strict"] = strict;
+      if (verdict.proved()) {
+        object["strength"] = verdict.result->strength;
+        object["assumptions"] = llvm::json::Array(verdict.result->assumptions);
+        object["removableBarriers"] = llvm::json::Array(verdict.result->removableBarriers);
+      }
+      if (!verdict.proved()) addCounterexample(*verdict.result, object);
       object["milliseconds"] = verdict.result->milliseconds;
     }
     list.push_back(std::move(object));
@@ -155,17 +220,29 @@ static void printDiagnostics(const std::vector<Verdict> &verdicts, bool leaveOut
   }
 }
 
+/// Of the first that is refuted, or of the first at all.
+static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string &file) {
+  const Verdict *drawn = nullptr;
+  for (const Verdict &verdict : verdicts)
+    if (verdict.result && !verdict.result->diagram.empty() && (!drawn || (drawn->proved() && !verdict.proved())))
+      drawn = &verdict;
+  if (!drawn) throw Failure{Exit::BadInput, "there is nothing to draw", "pick a member with --algo and a number of ranks with -n"};
+  writeResult(file, drawn->result->diagram);
+}
+
 static Exit check(const Arguments &arguments) {
   const auto program = loadProgram(arguments.what(), /*remarks=*/true);
-  const std::vector<Verdict> verdicts = checkAll(*program, arguments);
+  std::deque<Member> together;
+  const std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
   // Who asks for all that there is wants to hear of what has to wait, and not to fail for it.
   const bool leaveOut = !arguments.has("--algo") && !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
   if (arguments.has("--json")) {
-    print(verdictsAsJson(verdicts));
+    print(verdictsAsJson(verdicts, arguments.has("--strict")));
   } else {
     printDiagnostics(verdicts, leaveOut);
     print(verdictLines(verdicts));
   }
+  if (arguments.has("--diagram")) writeDiagram(verdicts, arguments.text("--diagram"));
   Exit worst = Exit::Good;
   for (const Verdict &verdict : verdicts) {
     if (leaveOut && verdict.notThereYet()) continue;
@@ -184,6 +261,8 @@ const Verb checkVerb{"check",
                       {"-n", "N,N,...", "numbers of ranks; 2,3,4,5,7,8 if not given"},
                       option::dtype,
                       option::op,
+                      {"--strict", "", "rely on the PTX memory model alone, with the fences that takes"},
+                      {"--diagram", "F.svg", "draw ranks, messages and the racing pair; of the first that is refuted"},
                       {"--json", "", "the verdicts as JSON, with what would have been printed as messages"}},
                      "coll check allreduce                               every member of the standard library's\n"
                      "coll check mine.coll --algo oneshot.ll -n 2,4,8    one member of a file\n",

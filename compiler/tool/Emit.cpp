@@ -46,6 +46,7 @@ static Exit emit(const Arguments &arguments) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
   options.trace = arguments.has("--trace");
+  options.strict = arguments.has("--strict");
   options.dumpAfter = passesToDump(arguments);
   const auto program = loadProgram(arguments.what());
   if (stage == "ast") {
@@ -82,6 +83,7 @@ const Verb emitVerb{
      {"--dump-after", "P,P,...",
       "print the IR after these passes, or after `all`; on standard error if --stage is given"},
      {"--trace", "", "with clock stamps, as `coll bench --trace` runs it"},
+     {"--strict", "", "rely on the PTX memory model alone: fences where otherwise hardware is relied upon"},
      {"--unchecked", "", "emit it although the checker refutes it"}},
     "coll emit allreduce --algo oneshot.ll -n 8                                    the CUDA text\n"
     "coll emit mine.coll -n 2 --dtype bf16 --stage cubin --arch sm_90 -o mine.cubin\n",

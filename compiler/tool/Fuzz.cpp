@@ -22,20 +22,49 @@ static emu::Atomicity atomicityFrom(const Arguments &arguments, const Manifest &
                           : emu::Atomicity::Element;
 }
 
-/// The member, ready to be run under any seed.
-static Adversary adversaryFor(const Program &program, const Member &member, const Arguments &arguments) {
+namespace {
+
+/// What a run depends on besides its seed, as far as a failing one is made smaller.
+struct Case {
+  int ranks;
+  unsigned launches;
+  std::uint64_t elements; ///< the most of the domain's vector; 0: sizes are given
+  std::uint64_t seed = 0;
+};
+
+} // namespace
+
+static Case caseFrom(const Member &member, const Arguments &arguments) {
+  return {pickInstance(member, arguments).ranks,
+          static_cast<unsigned>(arguments.number("--launches", 6, 1, 10'000)),
+          // A few packets per thread show all that many would, sooner.
+          arguments.number("--most", 1024, 1, 1 << 20)};
+}
+
+/// The member, ready to be run under any seed. Says in `what` whether sizes are given.
+static Adversary adversaryFor(const Program &program, const Member &member, const Arguments &arguments, Case &what) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
-  const Kernel kernel = compileInstance(program, pickInstance(member, arguments), options);
+  options.strict = arguments.has("--strict");
+  Instance instance = pickInstance(member, arguments);
+  instance.ranks = what.ranks;
+  const Kernel kernel = compileInstance(program, instance, options);
   const Sizes sizes = pickSizes(kernel.manifest, arguments);
   RunRequest request;
-  request.launches = static_cast<unsigned>(arguments.number("--launches", 6, 1, 10'000));
+  request.launches = what.launches;
   request.inplace = arguments.has("--inplace");
   request.extents = sizes.extents;
   request.scalars = sizes.scalars;
   request.randomCounts = !openExtents(kernel.manifest, sizes).empty();
-  request.maxElements = 1024; // a few packets per thread show all that many would, sooner
-  return orFail(Adversary::create(kernel, request, atomicityFrom(arguments, kernel.manifest)));
+  if (!request.randomCounts) what.elements = 0;
+  request.maxElements = what.elements;
+  Adversary::Settings settings;
+  settings.atomicity = atomicityFrom(arguments, kernel.manifest);
+  settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
+  settings.unequalGrids = arguments.has("--unequal-grids");
+  settings.residentCtas = static_cast<unsigned>(arguments.number("--resident", 0, 0, 256));
+  if (arguments.has("--trace")) settings.trace = static_cast<unsigned>(arguments.number("--trace", 0, 1, 1'000'000));
+  return orFail(Adversary::create(kernel, request, settings));
 }
 
 namespace {
@@ -45,7 +74,7 @@ struct Campaign {
   std::uint64_t first, count;
   std::uint64_t elements = 0;   ///< compared
   std::uint64_t failedSeed = 0; ///< the lowest, if `failure` is not empty
-  std::string failure = {};
+  std::string failure = {}, trace = {};
 };
 
 } // namespace
@@ -64,33 +93,105 @@ static void runCampaign(const Adversary &adversary, Campaign &campaign, Progress
       campaign.elements += outcome.checked;
       if (outcome.failure.empty() || !campaign.failure.empty()) continue;
       campaign.failure = outcome.failure;
+      campaign.trace = outcome.trace;
       campaign.failedSeed = campaign.first + done + i;
     }
   }
 }
 
-/// True if it survived every seed.
+/// The first of some seeds, that which is known to fail before others, under which a smaller case fails.
+static std::optional<std::uint64_t> failingSeed(const Adversary &adversary, std::uint64_t known) {
+  constexpr std::uint64_t kSeeds = 48;
+  if (!orFail(adversary.run(known)).failure.empty()) return known;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
+    if (!orFail(adversary.run(seed)).failure.empty()) return seed;
+  return std::nullopt;
+}
+
+/// Fewer ranks, then fewer launches, then shorter vectors, each as few as still fail under some seed.
+static Case shrink(const Program &program, const Member &member, const Arguments &arguments, Case failing) {
+  Progress progress;
+  progress.show("looking for a smaller case");
+  auto fails = [&](Case smaller) {
+    const Adversary adversary = adversaryFor(program, member, arguments, smaller);
+    if (smaller.elements != failing.elements && !smaller.elements) return false;
+    const std::optional<std::uint64_t> seed = failingSeed(adversary, failing.seed);
+    if (!seed) return false;
+    smaller.seed = *seed;
+    failing = smaller;
+    return true;
+  };
+  for (int ranks = std::max(2, member.minRanks); ranks < failing.ranks; ++ranks) {
+    Case smaller = failing;
+    smaller.ranks = ranks;
+    if (fails(smaller)) break;
+  }
+  for (unsigned launches = 1; launches < failing.launches; ++launches) {
+    Case smaller = failing;
+    smaller.launches = launches;
+    if (fails(smaller)) break;
+  }
+  for (std::uint64_t elements = 1; elements < failing.elements; elements *= 2) {
+    Case smaller = failing;
+    smaller.elements = elements;
+    if (fails(smaller)) break;
+  }
+  return failing;
+}
+
+/// The options that were given and still hold, and those of the case.
+static std::string commandOf(const Member &member, const Arguments &arguments, const Case &c) {
+  std::string text = "coll fuzz " + arguments.what() + " --algo " + member.algorithm + " -n " + std::to_string(c.ranks);
+  for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--resident", "--on"})
+    if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
+  for (const char *option : {"--inplace", "--unequal-grids", "--strict", "--unchecked"})
+    if (arguments.has(option)) text += std::string(" ") + option;
+  text += " --launches " + std::to_string(c.launches);
+  if (c.elements) text += " --most " + std::to_string(c.elements);
+  return text + " --replay " + std::to_string(c.seed) + " --trace 40";
+}
+
+static std::string lines(std::string text) {
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+/// The smaller case, how it fails and how to see it again.
+static void printShrunk(const Program &program, const Member &member, const Arguments &arguments, const Case &failing) {
+  Case smallest = shrink(program, member, arguments, failing);
+  const Adversary adversary = adversaryFor(program, member, arguments, smallest);
+  const Adversary::Outcome outcome = orFail(adversary.run(smallest.seed));
+  print("shrunk   to " + std::to_string(smallest.ranks) + " ranks, " + std::to_string(smallest.launches) +
+        (smallest.launches == 1 ? " launch" : " launches") +
+        (smallest.elements ? " of at most " + std::to_string(smallest.elements) + " elements" : "") + ": seed " +
+        std::to_string(smallest.seed) + "\n" + lines(outcome.failure) + "`" +
+        commandOf(member, arguments, smallest) + "` shows it again, event by event\n");
+}
+
+/// True if it survived every seed. Seed 0 goes first: a fair run, with a look for what nothing orders.
 static bool fuzzMember(const Program &program, const Member &member, const Arguments &arguments) {
   const bool replay = arguments.has("--replay");
-  Campaign campaign{replay ? arguments.number("--replay", 0, 0, UINT64_MAX) : 1,
-                    replay ? 1 : arguments.number("--seeds", 100, 1, 1'000'000'000)};
+  Campaign campaign{replay ? arguments.number("--replay", 0, 0, UINT64_MAX) : 0,
+                    replay ? 1 : arguments.number("--seeds", 100, 1, 1'000'000'000) + 1};
   const std::string what = describe(member, pickInstance(member, arguments));
-  const Adversary adversary = adversaryFor(program, member, arguments);
+  Case one = caseFrom(member, arguments);
+  const Adversary adversary = adversaryFor(program, member, arguments, one);
   {
     Progress progress;
     runCampaign(adversary, campaign, progress, what);
   }
   if (campaign.failure.empty()) {
     print("survived " + what + ": " +
-          (replay ? "seed " + std::to_string(campaign.first) : std::to_string(campaign.count) + " seeds") + ", " +
+          (replay ? "seed " + std::to_string(campaign.first) : std::to_string(campaign.count - 1) + " seeds") + ", " +
           std::to_string(campaign.elements) + " elements, 0 wrong\n");
     return true;
   }
-  const std::string seed = std::to_string(campaign.failedSeed);
-  if (campaign.failure.back() != '\n') campaign.failure += '\n';
-  if (const std::string lacking = adversary.lacking(); !lacking.empty()) campaign.failure += lacking + "\n";
-  print("FAILED   " + what + ": seed " + seed + "\n" + campaign.failure +
-        (replay ? "" : "the same command with `--replay " + seed + "` shows it again\n"));
+  if (const std::string lacking = adversary.lacking(); !lacking.empty())
+    campaign.failure = lines(campaign.failure) + lacking + "\n";
+  print("FAILED   " + what + ": seed " + std::to_string(campaign.failedSeed) + "\n" + lines(campaign.failure) +
+        (campaign.trace.empty() ? "" : "what happened last:\n" + campaign.trace));
+  one.seed = campaign.failedSeed;
+  if (!replay) printShrunk(program, member, arguments, one);
   return false;
 }
 
@@ -117,13 +218,20 @@ const Verb fuzzVerb{
      option::count,
      option::bytes,
      option::set,
+     {"--on", "cpu|interpreter",
+      "the kernel compiled for the CPU, or the IR itself, which takes no compiler and knows less; cpu if not given"},
      {"--seeds", "K", "seeds 1 to K, each another schedule, inputs and sizes; 100 if not given"},
      {"--launches", "L", "launches per seed; 6 if not given"},
      {"--atomicity", "element|8|16|128",
       "the largest part of a store that peers see at once, in bytes; if not given an element, or what the sync mode "
       "needs of the hardware"},
      {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
-     {"--replay", "SEED", "run this seed alone"},
+     {"--most", "E", "sizes that are not given are random up to this many elements; 1024 if not given"},
+     {"--unequal-grids", "", "let ranks launch different numbers of CTAs; right where no CTA waits for a CTA"},
+     {"--resident", "K", "run at most K CTAs of a rank at a time, the others when those have ended; 0: all"},
+     {"--replay", "SEED", "run this seed alone; 0 is a fair run that looks for accesses which nothing orders"},
+     {"--trace", "K", "print the last K events of a run that fails"},
+     {"--strict", "", "fuzz what `--strict` makes of it, see `coll emit`"},
      {"--unchecked", "", "run it although the checker refutes it"}},
     "coll fuzz allreduce --algo oneshot.ll -n 8 --seeds 200\n"
     "coll fuzz mine.coll -n 3 --unchecked --replay 17          what the checker refutes, and how it goes wrong\n",

@@ -18,6 +18,7 @@ using namespace coll::tool;
 static RunRequest requestFrom(const Arguments &arguments) {
   RunRequest request;
   request.compile.unchecked = arguments.has("--unchecked");
+  request.compile.strict = arguments.has("--strict");
   request.launches = static_cast<unsigned>(arguments.number("--launches", 20, 1, 1'000'000));
   request.graph = arguments.has("--graph");
   request.inplace = arguments.has("--inplace");
@@ -130,6 +131,7 @@ const Verb runVerb{"run",
                     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
                     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
                     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
+                    {"--strict", "", "as `coll emit` has it: rely on the PTX memory model alone"},
                     {"--unchecked", "", "run it although the checker refutes it"}},
                    "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
                    "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks; what selection takes\n"

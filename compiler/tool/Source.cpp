@@ -64,6 +64,6 @@ Kernel coll::tool::compileInstance(const Program &program, const Instance &insta
   printMessage(diagnostics.render());
   if (kernel) return std::move(*kernel);
   Diagnostics repeated;
-  const std::optional<CheckResult> verdict = program.check(instance, repeated);
+  const std::optional<CheckResult> verdict = program.check(instance, repeated, {options.strict, false});
   throw Failure{verdict && !verdict->proved ? Exit::Refuted : Exit::BadInput, ""};
 }

@@ -66,6 +66,12 @@ std::uint64_t reduceElement(DType type, ReduceOp op, int ranks, BitsOf bitsOf) {
 
 } // namespace
 
+float combineFloats(ReduceOp op, float a, float b) { return combine<float>(op, a, b); }
+
+std::uint64_t combineElements(DType type, ReduceOp op, std::uint64_t a, std::uint64_t b) {
+  return reduceElement(type, op, 2, [&](int i) { return i ? b : a; });
+}
+
 std::vector<Manifest::Promise> Reference::promises(const std::map<std::string, Scalar> &scalars) const {
   if (!manifest.promisesWith) return manifest.promises;
   std::map<std::string, std::int64_t> numbers;

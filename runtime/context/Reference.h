@@ -17,6 +17,10 @@ struct LaunchSizes {
   std::map<std::string, Scalar> scalars;
 };
 
+/// a op b as the reference has it: of floats, and of the bits of two elements, rounded.
+float combineFloats(ReduceOp op, float a, float b);
+std::uint64_t combineElements(DType type, ReduceOp op, std::uint64_t a, std::uint64_t b);
+
 /// The contract of a collective as a function: what its `ensures` clauses promise, Manifest::promises.
 class Reference {
 public:

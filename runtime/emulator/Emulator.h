@@ -42,7 +42,14 @@ struct Policy {
   /// Report two accesses to a scratch region that nothing orders, even if this run made them in the right order. For
   /// the fair schedule only. Costs time and memory by the square of the number of threads: for some hundreds.
   bool detectRaces = false;
+  /// Report a thread that touches a packet which Manifest::cyclicThreads gives to another, as a Race.
+  bool checkThreads = false;
   std::uint64_t stepLimit = 200'000'000; ///< turns of threads and stores taking effect
+  /// How many CTAs of a rank run at a time, the others when those have ended; 0: all. Real launches are all resident;
+  /// a kernel that waits for a CTA that is not yet there has a deadlock here.
+  unsigned residentCtas = 0;
+  /// How many of the last events, stores taking effect and loads of scratch, to keep in Result::trace.
+  unsigned trace = 0;
 
   /// One quick run in which every access behaves as the program's author imagines.
   static Policy fair();
@@ -93,6 +100,7 @@ struct Result {
   };
   Status status = Ok;
   std::string report; ///< several lines for a person; empty if Ok
+  std::string trace;  ///< what happened last, a line each; empty unless asked for
   Statistics statistics;
 };
 std::string_view name(Result::Status status);

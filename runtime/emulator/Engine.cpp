@@ -65,7 +65,7 @@ Result Engine::run() {
     }
   }
   active = nullptr;
-  if (races && races->race() && status != Result::Fault) {
+  if (races && races->race() && status != Result::Fault && status != Result::Race) {
     status = Result::Race;
     report = describeRace(*races->race()) + report;
   }
@@ -75,7 +75,9 @@ Result Engine::run() {
   }
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
   statistics.milliseconds = spent.count();
-  return {status, report, statistics};
+  std::string happened;
+  for (const std::string &event : events) happened += event + "\n";
+  return {status, report, happened, statistics};
 }
 
 void Engine::prepare() {
@@ -105,6 +107,7 @@ void Engine::prepare() {
   units.emplace_back();
   if (policy.detectRaces && fair())
     races = std::make_unique<RaceDetector>(threadCount, ranks.size(), flagRanges(manifest));
+  policy.checkThreads &= manifest.cyclicThreads;
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;
@@ -126,27 +129,61 @@ void Engine::startNext(Rank &rank) {
   }
   const QueuedLaunch &launch = rank.launches[rank.current];
   rank.live = launch.grid * launch.block;
-  for (unsigned c = 0; c < launch.grid; ++c) {
-    Cta &cta = rank.ctas[c];
-    cta.begin(launch.block);
-    for (unsigned t = 0; t < launch.block; ++t) {
-      Thread &thread = cta.threads[t];
-      thread = Thread();
-      thread.cta = &cta;
-      thread.at = {{t, 0, 0}, {c, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}, launch.cluster};
-      thread.floor = thread.newestRead = now;
-      thread.lookedAt = UINT32_MAX;
-      const std::size_t index = rank.firstThread + std::size_t(c) * launch.block + t;
-      thread.number = std::uint32_t(index + 1);
-      threads[thread.number] = &thread;
-      char *stack = (*stacks)[index];
-      Stacks::canary(stack) = Stacks::kCanary;
-      thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
-      cta.ready.push_back(&thread);
-      if (races) races->launchBegins(thread, rank.current);
-    }
-    ready.insert(&cta);
+  rank.absent.clear();
+  const bool limited = policy.residentCtas && policy.residentCtas < launch.grid;
+  const unsigned clusters = launch.grid / launch.cluster;
+  for (unsigned c = 0; c < clusters; ++c)
+    if (limited) rank.absent.push_back(c);
+    else startCluster(rank, c);
+  if (!limited) return;
+  // Which cluster gets a place first is promised nowhere.
+  if (!fair())
+    for (unsigned left = clusters; left > 1; --left) std::swap(rank.absent[left - 1], rank.absent[random.below(left)]);
+  else std::reverse(rank.absent.begin(), rank.absent.end());
+  for (unsigned c = 0; c < launch.grid; ++c) rank.ctas[c].begin(0);
+  for (unsigned places = std::max(1u, policy.residentCtas / launch.cluster); places > 0; --places) startAbsent(rank);
+}
+
+void Engine::startAbsent(Rank &rank) {
+  const unsigned next = rank.absent.back();
+  rank.absent.pop_back();
+  startCluster(rank, next);
+}
+
+void Engine::startCluster(Rank &rank, unsigned index) {
+  const unsigned size = rank.launches[rank.current].cluster;
+  for (unsigned c = 0; c < size; ++c) startCta(rank, index * size + c);
+}
+
+void Engine::replace(Rank &rank, const Cta &ended) {
+  const unsigned size = rank.launches[rank.current].cluster;
+  const unsigned first = unsigned(&ended - rank.ctas.data()) / size * size;
+  for (unsigned c = first; c < first + size; ++c)
+    if (rank.ctas[c].done < rank.ctas[c].threads.size()) return;
+  startAbsent(rank);
+}
+
+void Engine::startCta(Rank &rank, unsigned index) {
+  const QueuedLaunch &launch = rank.launches[rank.current];
+  Cta &cta = rank.ctas[index];
+  cta.begin(launch.block);
+  for (unsigned t = 0; t < launch.block; ++t) {
+    Thread &thread = cta.threads[t];
+    thread = Thread();
+    thread.cta = &cta;
+    thread.at = {{t, 0, 0}, {index, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}, launch.cluster};
+    thread.floor = thread.newestRead = now;
+    thread.lookedAt = UINT32_MAX;
+    const std::size_t place = rank.firstThread + std::size_t(index) * launch.block + t;
+    thread.number = std::uint32_t(place + 1);
+    threads[thread.number] = &thread;
+    char *stack = (*stacks)[place];
+    Stacks::canary(stack) = Stacks::kCanary;
+    thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
+    cta.ready.push_back(&thread);
+    if (races) races->launchBegins(thread, rank.current);
   }
+  ready.insert(&cta);
 }
 
 void Engine::afterProgress(Rank &rank) {
@@ -236,6 +273,7 @@ void Engine::threadEnded(Thread &thread) {
   --rank.live;
   releaseBarrier(cta);
   releaseCluster(cta);
+  if (!rank.absent.empty()) replace(rank, cta);
   afterProgress(rank);
 }
 

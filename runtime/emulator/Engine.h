@@ -58,12 +58,13 @@ private:
   // EngineMemory.cpp
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
   void watchRace(const Thread &thread, std::uint64_t address, bool isLoad, emulated::Order order);
+  void watchThread(const Thread &thread, std::uint64_t address);
   unsigned unitBytes(unsigned elementBytes, unsigned bytes) const;
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order,
                 bool mayBeStale = true);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void callWarp(Thread *lanes);
-  Pending *issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value,
+  Pending *issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
                  emulated::Combine add);
   void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
              emulated::Combine add);
@@ -80,6 +81,10 @@ private:
   // Engine.cpp
   void prepare();
   void startNext(Rank &rank);
+  void startAbsent(Rank &rank);
+  void startCluster(Rank &rank, unsigned index);
+  void startCta(Rank &rank, unsigned index);
+  void replace(Rank &rank, const Cta &ended); ///< by an absent cluster, if all of its cluster have ended
   void afterProgress(Rank &rank);
   bool step();
   Cta *pickCta();
@@ -102,7 +107,9 @@ private:
   std::string describeFault(std::uint64_t address, unsigned bytes, const char *verb) const;
   std::string describeAbort();
   std::string describeRace(const RaceDetector::Race &race) const;
+  const Manifest::Mailbox *mailboxAt(std::uint64_t inRegion, std::uint64_t &line) const;
   std::string describeEvent(const RaceDetector::Event &event) const;
+  void trace(const Thread &thread, const char *verb, std::uint64_t address, unsigned bytes, const void *value);
 
   Random random;
   Thread *running = nullptr;
@@ -122,6 +129,7 @@ private:
   Stacks *stacks = nullptr;
   std::unique_ptr<RaceDetector> races; ///< null if not asked for
   Statistics statistics;
+  std::deque<std::string> events; ///< the last Policy::trace
   Result::Status status = Result::Ok;
   std::string report;
 };

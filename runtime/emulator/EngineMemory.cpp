@@ -25,6 +25,21 @@ void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad,
     races->store(thread, location, inRegion, order);
 }
 
+/// A packet's line is its thread's alone, on both sides: what a thread has received it may rely on when it sends.
+void Engine::watchThread(const Thread &thread, std::uint64_t address) {
+  const Segment &segment = *memory.near(address);
+  std::uint64_t packet = 0;
+  const Manifest::Mailbox *box = segment.region ? mailboxAt(address - segment.address, packet) : nullptr;
+  if (!box || box->sync == "ll128") return; // whose warps take turns
+  const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
+  if (owner == thread.at.block.x * block + thread.at.thread.x) return;
+  report = "thread map: packet " + std::to_string(packet) + " of `" + box->name + "` is that of CTA " +
+           std::to_string(owner / block) + ", thread " + std::to_string(owner % block) + ", and is touched by\n  " +
+           describeThread(thread) + "\n";
+  status = Result::Race;
+  for (;;) leave();
+}
+
 unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
   return std::min(bytes, std::max(elementBytes, unsigned(policy.atomicity)));
 }
@@ -41,6 +56,7 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "load");
   if (races) watchRace(thread, address, true, order);
+  if (policy.checkThreads) watchThread(thread, address);
   auto *to = static_cast<std::uint8_t *>(value);
   unsigned k = count > 1 && !fair() ? random.below(count) : 0;
   for (unsigned i = 0; i < count; ++i, k = (k + 1) % count) {
@@ -82,6 +98,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
   }
   if (line.pending) forward(thread, line, offset, bytes, image);
   std::memcpy(value, image + offset, bytes);
+  if (policy.trace) trace(thread, version < newest ? "loads, stale," : "loads", address, bytes, value);
 
   thread.lookedAt = std::min(thread.lookedAt, seenAt);
   thread.newestRead = std::max(thread.newestRead, version);
@@ -111,8 +128,9 @@ void Engine::store(std::uint64_t address, const void *value, unsigned elementByt
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "store");
   if (races) watchRace(*running, address, false, order);
+  if (policy.checkThreads) watchThread(*running, address);
   for (unsigned k = 0; k < count; ++k)
-    issue(*running, line, address % 16 + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr);
+    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr);
 }
 
 static void addWord(void *sum, const void *value) {
@@ -129,7 +147,7 @@ void Engine::addEach(std::uint64_t address, const void *value, unsigned elementB
   mayYield();
   Line &line = locate(address, elementBytes * elements, "add");
   for (unsigned k = 0; k < elements; ++k)
-    issue(*running, line, address % 16 + k * elementBytes, elementBytes,
+    issue(*running, line, address + k * elementBytes, elementBytes,
           static_cast<const std::uint8_t *>(value) + k * elementBytes, add);
 }
 
@@ -139,7 +157,7 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   mayYield();
   Line &line = locate(address, 4, "add");
   if (races) watchRace(*running, address, false, order);
-  issue(*running, line, address % 16, 4, &value, addWord);
+  issue(*running, line, address, 4, &value, addWord);
 }
 
 /// The last lane to come does it for all.
@@ -193,7 +211,7 @@ void Engine::callWarp(Thread *lanes) {
       auto *value = static_cast<std::uint8_t *>(own.value) + k;
       if (isLoad) {
         loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
-      } else if (Pending *pending = issue(thread, line, k, unit, value, nullptr); pending && whole) {
+      } else if (Pending *pending = issue(thread, line, own.address + k, unit, value, nullptr); pending && whole) {
         pending->below = below;
         if (below) units[below].above = pending->number;
         below = pending->number;
@@ -203,10 +221,12 @@ void Engine::callWarp(Thread *lanes) {
 }
 
 /// The unit, if it has to wait.
-Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned bytes, const void *value,
+Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
                        coll::emulated::Combine add) {
   Cta &cta = *thread.cta;
+  const unsigned offset = address % 16;
   if (fair()) {
+    if (policy.trace) trace(thread, add ? "adds" : "stores", address, bytes, value);
     apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
     return nullptr;
   }
@@ -220,6 +240,7 @@ Pending *Engine::issue(Thread &thread, Line &line, unsigned offset, unsigned byt
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
   unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
   unit.below = unit.above = 0;
+  unit.address = address;
   std::memcpy(unit.bytes, value, bytes);
 
   std::uint32_t *tail = &line.pending;
@@ -280,6 +301,7 @@ void Engine::commit(Pending &unit) {
   Cta &cta = *unit.cta;
   if (unit.above) units[unit.above].below = 0;
   if (unit.below) units[unit.below].above = 0;
+  if (policy.trace) trace(*unit.thread, unit.add ? "adds" : "stores", unit.address, unit.size, unit.bytes);
   apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
 
   std::uint32_t *link = &unit.line->pending;

@@ -117,6 +117,7 @@ struct Rank {
   std::vector<QueuedLaunch> launches;
   int current = -1;
   unsigned live = 0;                    ///< threads of the current launch that have not ended
+  std::vector<unsigned> absent;         ///< clusters of the current launch that have yet to be given a place
   std::uint64_t pending = 0;            ///< stores of the current launch that have yet to take effect
   std::vector<Cta> ctas;                ///< as many as the largest grid has
   std::size_t firstThread = 0;          ///< number of its thread 0 among all of the machine, less 1

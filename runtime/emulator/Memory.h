@@ -29,6 +29,7 @@ struct Pending {
   std::uint8_t offset, size;
   emulated::Combine add; ///< how to add its element instead of replacing; null: replaces
   std::uint8_t bytes[16];
+  std::uint64_t address;
 
   bool overlaps(unsigned first, unsigned count) const {
     return offset < first + count && first < unsigned(offset) + size;

@@ -53,6 +53,16 @@ std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
   return region::headerBytes(manifest.ranks, manifest.barriers);
 }
 
+/// The mailbox that a place of a region is in, and which packet of its slot; null if in none.
+const coll::Manifest::Mailbox *Engine::mailboxAt(std::uint64_t inRegion, std::uint64_t &line) const {
+  for (const auto &box : manifest.mailboxes) {
+    if (inRegion < box.offset || inRegion >= endOf(box)) continue;
+    line = (inRegion - box.offset) / box.lineBytes % box.lines;
+    return &box;
+  }
+  return nullptr;
+}
+
 std::string Engine::describeInRegion(std::uint64_t offset) const {
   const std::uint64_t n = ranks.size();
   if (offset < region::kEpochs) return "word of the last launch's grid";
@@ -119,6 +129,14 @@ std::string Engine::describeWaits() {
   for (const Cta *cta : all) {
     if (ranks[cta->rank].finished() || cta->index >= int(ranks[cta->rank].launches[ranks[cta->rank].current].grid))
       continue;
+    const std::vector<unsigned> &absent = ranks[cta->rank].absent;
+    if (std::find(absent.begin(), absent.end(), unsigned(cta->index)) != absent.end()) {
+      auto &group = groups[{cta->rank, cta->index, -1}];
+      group.threads = 1;
+      group.example = format("rank %d, launch %d, CTA %d: not there yet, as %u at a time have a place", cta->rank,
+                             ranks[cta->rank].current, cta->index, policy.residentCtas);
+      continue;
+    }
     for (const Thread &thread : cta->threads) {
       if (thread.state == Thread::Done) continue;
       auto &group = groups[{cta->rank, cta->index, thread.state}];
@@ -172,6 +190,16 @@ std::string Engine::describeAbort() {
                    what.c_str(), slot, wanted, seen);
   }
   return text;
+}
+
+/// Of scratch alone: buffers are nobody else's business.
+void Engine::trace(const Thread &thread, const char *verb, std::uint64_t address, unsigned bytes, const void *value) {
+  const Segment *segment = memory.near(address);
+  if (!segment || !segment->region) return;
+  std::string bits;
+  for (unsigned b = bytes; b-- > 0;) bits += format("%02x", static_cast<const std::uint8_t *>(value)[b]);
+  events.push_back(describeThread(thread) + ": " + verb + " 0x" + bits + " at " + describe(address));
+  if (events.size() > policy.trace) events.pop_front();
 }
 
 std::string Engine::describeEvent(const RaceDetector::Event &event) const {

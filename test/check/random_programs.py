@@ -1,9 +1,10 @@
 """Random small algorithms, whose proofs and counterexamples must agree with what happens.
 
-Each is checked, and then run on the CPU against adversarial schedules: what is proved must survive, and what is refuted
-must go wrong where the emulator can show it (SHOWN).
+Each is checked, and then run on the CPU against adversarial schedules, from the emitted text and from the IR: what is
+proved must survive, and what is refuted must go wrong where the emulator can show it (SHOWN). With `right` none has a
+mistake and no depth is declared: then all that can be lowered must be proved, and nothing is run.
 
-usage: random_programs.py COLL FOLDER [COUNT [FIRST-SEED]]
+usage: random_programs.py COLL FOLDER [COUNT [FIRST-SEED [right]]]
 """
 import concurrent.futures
 import json
@@ -26,6 +27,7 @@ class Text:
 
     def __init__(self, rng):
         self.rng = rng
+        self.right = rng.right
         self.boxes = []
         self.body = []
         self.mode = None
@@ -36,10 +38,23 @@ class Text:
             self.mode = self.rng.choice(modes)
         mode = self.mode
         depth = self.rng.choice(["", "", " depth 1", " depth 1", " depth 2", " depth 3"])
+        if self.right:
+            depth = ""
         self.boxes.append("  mailbox %s[%s] of %s sync %s%s" % (name, slots, of, mode, depth))
 
     def write(self, contract, before=(), head=HEAD):
         return "\n".join(["coll 1", contract, head + "{", *before, *self.boxes, *("  " + s for s in self.body), "}", ""])
+
+
+class Chance(random.Random):
+    """Mistakes have a probability of their own, which is 0 where none is wanted."""
+
+    def __init__(self, seed, right):
+        super().__init__(seed)
+        self.right = right
+
+    def mistake(self, probability):
+        return self.random() < probability and not self.right
 
 
 REDUCTION = """collective c<T in numeric, op in {sum}>(in x: T[M], out y: T[M])
@@ -61,7 +76,7 @@ def two_shot(rng):
     t = Text(rng)
     t.box("rs", "N", "X[0]", ALL)
     t.box("ag", "N", "X[0]", ALL)
-    shifted = rng.random() < 0.1  # the mistake of a wrong piece
+    shifted = rng.mistake(0.1)  # the mistake of a wrong piece
     t.body = ["forall p in ranks: X[p] -> p.rs[me]", "let s = reduce(op, r in ranks: rs[r])",
               "forall p in ranks: s -> p.ag[me]", "forall r in ranks: Y[r%s] = ag[r]" % (" + 1" if shifted else "")]
     return t.write(REDUCTION, ["  view X = split(x, N), Y = split(y, N)"])
@@ -75,7 +90,7 @@ def rows(rng):
     contract = """collective c<T in any>(in x: T[%sM], out y: T[N][M])
   ensures forall r in ranks: y[r] == r.x%s""" % (("", "") if gather else ("N][", "[me]"))
     x = "x" if gather else "x[p]"
-    wrong = rng.random() < 0.15
+    wrong = rng.mistake(0.15)
     slot = "r + 1" if wrong else "r"
     t.body = ["forall p in ranks: %s -> p.box[me]" % x, "forall r in ranks: y[r] = box[%s]" % slot]
     return t.write(contract)
@@ -122,12 +137,48 @@ def one_by_one(rng):
     """Rank 0 or the others send first, the rest only after they have received; by mistake, never."""
     t = Text(rng)
     t.box("box", "1", "T[M]", ["ll"])
-    send, distance = "x -> (me + %d).box[0]", rng.choice([1, 1, 2])
+    send, distance = "x -> (me + %d).box[0]", 1 if rng.right else rng.choice([1, 1, 2])
     first, then = rng.choice([("==", "!="), ("!=", "==")])
     t.body = ["if me %s 0 { %s }" % (first, send % distance), "y = box[0]"]
-    if rng.random() < 0.5:
+    if not rng.mistake(0.5):
         t.body.append("if me %s 0 { %s }" % (then, send % distance))
     return t.write("collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % distance)
+
+
+def rooted(rng):
+    """From a rank that may be another in every launch; what the others send back is a credit, or is forgotten."""
+    t = Text(rng)
+    t.box("box", "N", "T[M]", ROWS)
+    condition = rng.choice(["me == root", "me != root + 1", "N > 1 and me == root"])
+    t.body = ["if %s { forall p in ranks: x -> p.box[me] }" % condition, "y = box[root]"]
+    if condition == "me != root + 1":
+        t.body[0] = "forall p in ranks: x -> p.box[me]"
+        t.body += ["forall r in ranks { let seen = box[r] }"] if rng.random() < 0.5 else []
+    if rng.mistake(0.5):
+        t.body[-1] = t.body[-1].replace("box[root]", "box[0]")
+    elif rng.right or rng.random() < 0.5:
+        t.body.append("barrier")
+    return t.write("collective c<T in any>(in x: T[M], in root: rank, out y: T[M])\n  ensures y == root.x")
+
+
+def alternatives(rng):
+    """Ranks that do different things: even ones hand a vector to the next, odd ones hand theirs back."""
+    t = Text(rng)
+    t.box("there", "1", "T[M]", ["ll"])
+    t.box("back", "1", "T[M]", ["ll"])
+    t.body = ["if me < N / 2 { x -> (me + N / 2).there[0] } else { x -> (me - N / 2).back[0] }",
+              "if me < N / 2 { y = back[0] } else { y = there[0] }"]
+    if rng.mistake(0.3):
+        t.body[1] = "if me < N / 2 { y = back[0] } else { y = x }"
+    contract = "collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me ^ 1).x"
+    if rng.random() < 0.7:  # the partner is the neighbour
+        t.body = ["x -> (me ^ 1).there[0]", "y = there[0]"]
+        t.boxes.pop()
+        if rng.mistake(0.3):
+            t.body[0] = "if me != 0 { x -> (me ^ 1).there[0] }"
+    else:
+        contract = contract.replace("me ^ 1", "me + N / 2")
+    return t.write(contract, head=HEAD.replace("when ", "when pow2(N) and "))
 
 
 def ring(rng):
@@ -139,19 +190,20 @@ def ring(rng):
     return t.write("collective c<T in any>(in x: T[M], out y: T[N][M])\n  ensures forall r in ranks: y[r] == r.x")
 
 
-FAMILIES = [one_shot, one_shot, two_shot, two_shot, rows, rows, hops, hops, hops, neighbours, one_by_one, ring]
+FAMILIES = [one_shot, one_shot, two_shot, two_shot, rows, rows, hops, hops, hops, neighbours, one_by_one, ring, rooted,
+            alternatives]
 
 
 def coll(tool, *arguments):
     return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=300)
 
 
-def one(tool, folder, seed):
+def one(tool, folder, seed, right):
     """What became of a program, and what is wrong with that, if anything is."""
-    rng = random.Random(seed)
+    rng = Chance(seed, right)
     family = rng.choice(FAMILIES)
     text = family(rng)
-    ranks = str(rng.choice([2, 3, 3, 4]))
+    ranks = str(rng.choice([2, 4] if family is alternatives else [2, 3, 3, 4]))
     path = folder / ("random-%d.coll" % seed)
     path.write_text(text)
     name = "%s (%s, N = %s)" % (path, family.__name__, ranks)
@@ -159,11 +211,15 @@ def one(tool, folder, seed):
     try:
         verdict = json.loads(checked.stdout)[0]
     except (ValueError, IndexError):
+        if "[orphan-send]" in checked.stderr or "[read-without-arrival]" in checked.stderr:
+            return "wrong as it stands", None
         return "broken", "%s: %s" % (name, checked.stderr or checked.stdout)
     state = verdict["verdict"]
     errors = [d["kind"] for d in verdict["diagnostics"] if d["severity"] == "error"]
     if state not in ("proved", "refuted") or "not-lowered" in errors:
         return "left out", None
+    if right:
+        return state, None if state == "proved" else "%s: refuted, and is right\n%s" % (name, verdict)
     fuzz = ["fuzz", str(path), "-n", ranks]
     if state == "proved":
         ran = coll(tool, *fuzz, "--seeds", str(SURVIVE_SEEDS))
@@ -171,6 +227,9 @@ def one(tool, folder, seed):
             return "left out", None
         if ran.returncode:
             return state, "%s: proved, but does not survive\n%s%s" % (name, ran.stdout, ran.stderr)
+        ran = coll(tool, *fuzz, "--seeds", str(SURVIVE_SEEDS), "--on", "interpreter")
+        if ran.returncode and "the interpreter knows nothing of" not in ran.stderr:
+            return state, "%s: proved, but goes wrong when interpreted\n%s%s" % (name, ran.stdout, ran.stderr)
         return state, None
     kind = errors[0] if errors else "?"
     if kind not in SHOWN:
@@ -181,16 +240,19 @@ def one(tool, folder, seed):
     if ran.returncode != 1 or "FAILED" not in ran.stdout:
         return kind, "%s: refuted (%s), but %d seeds do not show it\n%s%s" % (name, kind, FIND_SEEDS, ran.stdout,
                                                                           ran.stderr)
+    ran = coll(tool, *fuzz, "--seeds", str(10 * FIND_SEEDS), "--unchecked", "--on", "interpreter")
+    if ran.returncode != 1 or "FAILED" not in ran.stdout:
+        return kind, "%s: refuted (%s), and right when interpreted\n%s%s" % (name, kind, ran.stdout, ran.stderr)
     return kind, None
 
 
-def main(tool, folder, count="50", first="1"):
+def main(tool, folder, count="50", first="1", right=""):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     seeds = range(int(first), int(first) + int(count))
     totals, findings = {}, []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for state, finding in pool.map(lambda seed: one(tool, folder, seed), seeds):
+        for state, finding in pool.map(lambda seed: one(tool, folder, seed, right == "right"), seeds):
             totals[state] = totals.get(state, 0) + 1
             if finding:
                 findings.append(finding)

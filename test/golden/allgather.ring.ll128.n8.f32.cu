@@ -4,10 +4,11 @@
 // Mailbox   box[7], ll128, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1049280 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
-// Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
-//           threads of a warp at once, arrive whole, which platforms have to declare; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model; of hardware, beyond the model, that aligned lines of 128 bytes, each stored and
+//           loaded by 8 threads of a warp at once, arrive whole, which platforms have to declare, and that no store
+//           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
+//           fence for what the rank's next launch sends; of the host, one launch in flight per region and the same
+//           sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -5,9 +5,8 @@
 // Chunks    of 524288 bytes of every vector, each an epoch
 // Proof     box: 2 copies; every rank waits for every other in each chunk, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
-//           ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

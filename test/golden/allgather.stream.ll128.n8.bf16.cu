@@ -5,10 +5,11 @@
 // Chunks    of 552960 bytes of every vector, each an epoch
 // Proof     box: 3 copies; every rank waits for every other in each chunk, so whoever writes epoch e+3 has received
 //           e+2 from the reader of e (rule T1)
-// Assumes   PTX memory model; assumes, beyond the model, that aligned lines of 128 bytes, each stored and loaded by 8
-//           threads of a warp at once, arrive whole, which platforms have to declare; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model; of hardware, beyond the model, that aligned lines of 128 bytes, each stored and
+//           loaded by 8 threads of a warp at once, arrive whole, which platforms have to declare, and that no store
+//           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
+//           fence for what the rank's next launch sends; of the host, one launch in flight per region and the same
+//           sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -7,9 +7,8 @@
 // Proof     acc: 1 copy, ag: 1 copy; whoever fills a slot again has, earlier in its launch, received what the reader
 //           of the slot sent after reading it (rule T3); the clear of a slot is released, by the end of its launch at
 //           the latest, before whatever leads to the send that fills it again (rule T6)
-// Assumes   PTX memory model; assumes that the links between GPUs do additions natively; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches, of the same grid each, on all ranks
+// Rests on  the PTX memory model alone; of the host, links between GPUs that do additions natively, one launch in
+//           flight per region and the same sequence of launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -5,9 +5,10 @@
 // Mailbox   ag[7], ll, 1 copy; a slot holds 1048576 bytes
 // Proof     rs: 1 copy, ag: 1 copy; whoever fills a slot again has, earlier in its launch, received what the reader
 //           of the slot sent after reading it (rule T3)
-// Assumes   PTX memory model, 8-byte words of data and flag being single-copy atomic; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model, 8-byte words of data and flag being single-copy atomic; of hardware, beyond the
+//           model, that no store is performed before the wait that precedes it in its thread has ended, and that the
+//           end of a kernel is a fence for what the rank's next launch sends; of the host, one launch in flight per
+//           region and the same sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -6,9 +6,8 @@
 // Chunks    of 524288 bytes of every vector, each an epoch
 // Proof     rs: 1 copy, ag: 1 copy; whoever fills a slot again has, earlier in its chunk, received what the reader of
 //           the slot sent after reading it (rule T3)
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
-//           ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -1,8 +1,8 @@
 // barrier.direct   N = 8   f32   generated from barrier.coll
 //
 // Proof     no mailbox is used, so launches cannot disturb each other
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches on all ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -5,9 +5,8 @@
 //           so; a slot holds 4194304 bytes
 // Proof     box: 2 copies (1 would do); whoever fills a slot again has waited until its reader has begun a later
 //           launch than the one that read it (rule T4, ack)
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
-//           ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

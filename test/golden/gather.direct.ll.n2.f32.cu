@@ -5,9 +5,10 @@
 //           a slot holds 4194304 bytes
 // Proof     box: 2 copies (1 would do); whoever fills a slot again has waited until its reader has begun a later
 //           launch than the one that read it (rule T4, ack)
-// Assumes   PTX memory model, 8-byte words of data and flag being single-copy atomic; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model, 8-byte words of data and flag being single-copy atomic; of hardware, beyond the
+//           model, that no store is performed before the wait that precedes it in its thread has ended, and that the
+//           end of a kernel is a fence for what the rank's next launch sends; of the host, one launch in flight per
+//           region and the same sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {

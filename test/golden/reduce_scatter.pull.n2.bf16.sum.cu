@@ -4,9 +4,8 @@
 //           every rank
 // Proof     peers touch `x` only after its owner has started the launch and before that ends, by barriers of the
 //           launch, so launches cannot disturb each other
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches, of the same grid each, on all
-//           ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

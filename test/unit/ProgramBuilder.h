@@ -78,6 +78,7 @@ public:
     m.length = std::move(length);
     m.copies = copies;
     m.declaredDepth = copies > 0;
+    m.canonical = sync == Sync::Sentinel;
     program.mailboxes.push_back(std::move(m));
     return MailboxId(program.mailboxes.size()) - 1;
   }

@@ -201,3 +201,19 @@ TEST(CheckFlag, TwoRanksAnnounceOneSlot) {
 TEST(CheckFlag, StrengthNamesTheGrid) {
   EXPECT_NE(verdict(oneShotFlag({})).strength.find("same grid"), std::string::npos);
 }
+
+TEST(CheckFlag, CtasMeetOnlyWhereGridsAreEqual) {
+  Options options;
+  options.sameGrid = false;
+  const Refutation r = check::check(oneShotFlag({}), options).refutation.value_or(Refutation());
+  EXPECT_EQ(r.kind, Refutation::Kind::Deadlock);
+  EXPECT_TRUE(check::check(oneShot({}), options).proved);
+}
+
+TEST(CheckFlag, WordsNeedWhatTheySayTheyNeed) {
+  Options options;
+  options.atomicBytes = 4;
+  EXPECT_TRUE(check::check(oneShotFlag({}), options).proved);
+  const Refutation r = check::check(oneShot({}), options).refutation.value_or(Refutation());
+  EXPECT_EQ(name(r.kind), "atomicity-not-declared");
+}

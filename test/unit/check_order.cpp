@@ -255,8 +255,59 @@ TEST(CheckOrder, PlainReadMayRelyOnTheWaitBeforeTheStore) {
   };
   const Verdict v = check::check(program(true));
   EXPECT_TRUE(v.proved) << v.summary;
-  EXPECT_NE(v.strength.find("no store before the wait"), std::string::npos) << v.strength;
-  EXPECT_EQ(check::check(oneShot({.sync = ir::Sync::Barrier, .barrier = true})).strength.find("no store before"),
+  EXPECT_NE(v.strength.find("no store is performed before the wait"), std::string::npos) << v.strength;
+  EXPECT_EQ(check::check(oneShot({.sync = ir::Sync::Barrier, .barrier = true})).strength.find("no store is performed before"),
             std::string::npos);
   EXPECT_EQ(refutation(program(false)).kind, Kind::OverwriteBeforeRead);
+}
+
+TEST(CheckStrict, FencesDoWhatHardwareIsTrustedToDo) {
+  // One-shot: what a launch has read is passed on by a fence at the start of the next, and taken by one behind the wait.
+  auto program = [](bool atEntry, bool behindWait) {
+    ir::Program p = oneShot({.inPlace = false});
+    if (atEntry) p.body.insert(p.body.begin() + 1, ir::Fence{0});
+    if (behindWait) p.body.insert(p.body.end() - 1, ir::Fence{0});
+    return p;
+  };
+  Options strict;
+  strict.strict = true;
+  const Verdict v = check::check(program(true, true), strict);
+  EXPECT_TRUE(v.proved) << v.summary;
+  EXPECT_EQ(v.copies, Copies{2});
+  EXPECT_TRUE(v.assumptions.empty());
+  EXPECT_NE(v.strength.find("the PTX memory model alone"), std::string::npos) << v.strength;
+  for (const auto &[entry, behind] : {std::pair(false, true), std::pair(true, false), std::pair(false, false)}) {
+    const Verdict w = check::check(program(entry, behind), strict);
+    ASSERT_FALSE(w.proved) << entry << behind;
+    EXPECT_EQ(w.refutation->kind, Kind::OverwriteBeforeRead);
+    const Verdict trusting = check::check(program(entry, behind));
+    EXPECT_TRUE(trusting.proved);
+    EXPECT_EQ(trusting.assumptions.size(), 2u);
+  }
+}
+
+TEST(CheckStrict, BarriersRestOnTheModelAlone) {
+  const Verdict v = check::check(oneShot({.sync = ir::Sync::Barrier, .barrier = true}));
+  EXPECT_TRUE(v.proved) << v.summary;
+  EXPECT_TRUE(v.assumptions.empty()) << v.assumptions.front();
+}
+
+TEST(CheckOrder, OtherThreadsKnowNothingWithinALaunch) {
+  // What one loop has received its thread knows in the next loop, if the packet is the same thread's there (rule T3).
+  ir::Program p = twoShot({.copies = 1, .loops = 2, .inPlace = false});
+  EXPECT_TRUE(check::check(p).proved);
+  std::get<ir::PacketLoop>(p.body[2].op()).map = ir::ThreadMap::Blocked;
+  EXPECT_EQ(refutation(p).kind, Kind::OverwriteBeforeRead);
+  // The end of a launch tells all threads: one launch more, and so one copy more, than if they were the same.
+  for (ir::Mailbox &box : p.mailboxes) box.copies = 2;
+  EXPECT_FALSE(check::check(p).proved);
+  for (ir::Mailbox &box : p.mailboxes) box.copies = 3;
+  EXPECT_TRUE(check::check(p).proved);
+}
+
+TEST(CheckOrder, BarriersThatMayGo) {
+  const ir::Program needed = oneShot({.copies = 2, .sync = ir::Sync::Barrier, .barrier = true});
+  EXPECT_TRUE(removableBarriers(needed).empty());
+  const ir::Program spare = oneShot({.copies = 2, .sync = ir::Sync::Barrier, .barrier = true, .barrierAfter = true});
+  EXPECT_EQ(removableBarriers(spare).size(), 1u);
 }

@@ -102,6 +102,7 @@ ir::Program twoShotSentinel(const ClearedTwoShot &o) {
 ir::Program ring(int ranks) {
   ir::Program p = ringAllGather(ranks);
   p.mailboxes[0].sync = ir::Sync::Sentinel;
+  p.mailboxes[0].canonical = true;
   for (ir::Stmt &s : p.body)
     if (auto *loop = std::get_if<ir::PacketLoop>(&s.op()))
       for (int i = 0; i + 1 < ranks; ++i) loop->body.push_back(ir::Clear{0, num(i), 0});
@@ -177,6 +178,28 @@ TEST(CheckSentinel, ClearBeforeTheReadOrBetweenTwo) {
 TEST(CheckSentinel, StrengthNamesTheHardwareAssumption) {
   const std::string s = verdict(oneShotSentinel({})).strength;
   EXPECT_NE(s.find("all 32-bit words of a packet being compared"), std::string::npos) << s;
-  EXPECT_NE(s.find("no store before the wait for a word that it depends on"), std::string::npos) << s;
+  EXPECT_NE(s.find("no store is performed before the wait that precedes it"), std::string::npos) << s;
   EXPECT_EQ(verdict(oneShot({})).strength.find("sentinel"), std::string::npos);
+}
+
+TEST(CheckSentinel, AClearThatIsALaunchBehindTakesThreeCopies) {
+  auto deferred = [](int copies) {
+    ir::Program p = oneShotSentinel({.copies = copies});
+    ir::walk(p.body, [](ir::Stmt &s) {
+      if (auto *clear = std::get_if<ir::Clear>(&s.op())) clear->behind = 1;
+    });
+    return p;
+  };
+  Options fixed;
+  fixed.counts = {{{"M", 64}}};
+  EXPECT_EQ(verdict(deferred(0), fixed).copies, Copies{3});
+  EXPECT_EQ(refutation(deferred(2), fixed).kind, Kind::StaleSentinel);
+  // It reaches as far as its own launch's packets: too short where the one before had more (rule T7).
+  EXPECT_EQ(refutation(deferred(3)).kind, Kind::StaleSentinel);
+}
+
+TEST(CheckSentinel, PayloadMustNotHoldTheValueThatMeansEmpty) {
+  ir::Program p = oneShotSentinel({});
+  p.mailboxes[0].canonical = false;
+  EXPECT_EQ(refutation(p).kind, Kind::NoSpareValue);
 }

@@ -1,6 +1,8 @@
 // Epochs: grids that change from launch to launch, and the wrap of 32 bits.
 #include "emulator_fixture.h"
 
+#include <algorithm>
+
 using namespace coll::emu;
 using namespace coll::emu::test;
 
@@ -67,4 +69,59 @@ TEST(EmulatorEpoch, QuickPathSettles) {
     full.defects = {"EARLY_EPOCH"};
     EXPECT_GT(countBad(full, 40), 0) << count;
   }
+}
+
+namespace {
+
+AllReduce threeCtas(const std::string &sync) {
+  AllReduce job;
+  job.file = "oneshot_" + sync + ".cu";
+  job.sync = sync;
+  job.ranks = 3;
+  job.steps.assign(3, {96, 3, 32});
+  return job;
+}
+
+int countDeadlocks(const AllReduce &job, unsigned residentCtas, std::string &report) {
+  int found = 0;
+  for (int seed = 0; seed < 12; ++seed) {
+    Policy policy = Policy::adversarial(seed);
+    policy.residentCtas = residentCtas;
+    const Outcome outcome = run(job, policy);
+    EXPECT_TRUE(outcome.good() || outcome.result.status == Result::Deadlock) << outcome;
+    if (outcome.good()) continue;
+    ++found;
+    report = outcome.result.report;
+  }
+  return found;
+}
+
+} // namespace
+
+// CTA c of a rank waits for CTA c of another at a barrier, and may have its place.
+TEST(EmulatorResidency, CtasThatWaitForAbsentOnesAreADeadlock) {
+  std::string report;
+  EXPECT_EQ(countDeadlocks(threeCtas("barrier"), 3, report), 0);
+  EXPECT_GT(countDeadlocks(threeCtas("barrier"), 1, report), 3);
+  EXPECT_NE(report.find("not there yet, as 1 at a time have a place"), std::string::npos) << report;
+}
+
+// Where all ranks give CTAs their places in the same order, those that wait for each other are there together.
+TEST(EmulatorResidency, OneAfterTheOtherInTheSameOrderEnds) {
+  AllReduce job = threeCtas("barrier");
+  Policy policy = Policy::fair();
+  policy.residentCtas = 1;
+  const Outcome outcome = run(job, policy);
+  EXPECT_TRUE(outcome.good()) << outcome;
+}
+
+TEST(Emulator, ATraceTellsTheLastEvents) {
+  AllReduce job = threeCtas("ll");
+  Policy policy = Policy::adversarial(5);
+  EXPECT_EQ(run(job, policy).result.trace, "");
+  policy.trace = 20;
+  const std::string trace = run(job, policy).result.trace;
+  EXPECT_EQ(std::count(trace.begin(), trace.end(), '\n'), 20) << trace;
+  EXPECT_NE(trace.find("rank 1's mailbox `box`"), std::string::npos) << trace;
+  EXPECT_EQ(trace, run(job, policy).result.trace);
 }

@@ -1,11 +1,16 @@
 // The compiler as a library: text of a .coll file to CUDA text and manifest. Needs no GPU and no CUDA library.
 #pragma once
 
+#include "coll/CheckEvent.h"
 #include "coll/Manifest.h"
 
 #include <memory>
 
 namespace coll {
+
+namespace ir {
+struct Program;
+}
 
 /// One kernel an algorithm can give: `collective.algorithm.mode`.
 struct Member {
@@ -34,6 +39,7 @@ struct Instance {
 struct CompileOptions {
   bool unchecked = false;             ///< emit although the checker refutes it, or without asking it
   bool trace = false;                 ///< a kernel that also writes down when it gets where: `coll/trace.h`
+  bool strict = false;                ///< rely on the PTX memory model alone: more fences, or an error where none helps
   std::vector<std::string> dumpAfter; ///< passes (or "all") whose result to keep in Kernel::dumps
 };
 
@@ -42,6 +48,7 @@ struct Kernel {
   std::string cuda;
   Manifest manifest;
   std::string ir;                                           ///< after all passes
+  std::shared_ptr<const ir::Program> program;               ///< the same, for the interpreter; not beyond the Program's life
   std::vector<std::pair<std::string, std::string>> dumps;   ///< (pass, IR after it)
 };
 
@@ -53,7 +60,25 @@ struct CheckResult {
   bool proved = false;
   std::map<std::string, int> depth; ///< mailbox to the smallest number of copies that is safe
   std::string summary;              ///< the rule that proves it, or the counterexample's first line
+  std::string strength;             ///< what the proof rests on, for a person; empty if refuted
+  std::vector<std::string> assumptions; ///< of hardware beyond the PTX memory model; empty: it rests on that alone
+  std::vector<CheckEvent> events; ///< if refuted: what must come first, and what may overtake it; one or two, or none
+  std::vector<Extents> counts;    ///< the same: of each launch from that of the first event on
+  bool fullDependence = false; ///< in every launch, every rank waits for every other
+  std::vector<unsigned> removableBarriers; ///< lines of `barrier` statements without which it is proved as well
+  std::string diagram;                     ///< an SVG, if asked for: ranks as lanes, messages as arrows
   double milliseconds = 0;
+};
+
+/// Members that share scratch and epochs.
+struct Workspace {
+  std::string name;
+  std::vector<std::string> members; ///< whole names
+};
+
+struct CheckOptions {
+  bool strict = false;  ///< as CompileOptions has it
+  bool diagram = false; ///< draw it
 };
 
 /// A parsed and type-checked .coll file. Immutable; safe to use from several threads.
@@ -76,7 +101,14 @@ public:
                                 Diagnostics &diagnostics) const;
 
   /// Proves or refutes one instance; counterexamples are errors in `diagnostics`. Empty if it cannot be checked at all.
-  std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics) const;
+  std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics,
+                                   const CheckOptions &options = {}) const;
+
+  const std::vector<Workspace> &workspaces() const;
+  /// Proves that the members of a workspace may follow each other in any order, or says at its declaration why not.
+  /// Empty if a member cannot be checked at all.
+  std::optional<CheckResult> checkWorkspace(const Workspace &workspace, const Instance &instance,
+                                            Diagnostics &diagnostics, const CheckOptions &options = {}) const;
 
 private:
   Program();

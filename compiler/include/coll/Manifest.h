@@ -129,6 +129,12 @@ struct Manifest {
   std::vector<std::string> needs; ///< of the machine, beyond minArch: `p2p-atomics`, `multicast`
   std::string proof;              ///< the checker's summary; starts with "unchecked" where it was overruled
   std::string strength;           ///< what the proof rests on
+  std::vector<std::string> assumptions; ///< of hardware, beyond the PTX memory model; empty: the model alone
+  bool strict = false;                  ///< was to be proved without any
+  /// Packet i of a slot is handled by thread i mod (CTAs x threads) of the grid on every rank, in all loops: what the
+  /// proof of slots that are filled again within a launch rests on.
+  bool cyclicThreads = false;
+  std::vector<unsigned> removableBarriers; ///< lines of `barrier` statements without which it is proved as well
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,

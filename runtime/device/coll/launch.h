@@ -89,6 +89,12 @@ struct Launch {
     started = true;
   }
 
+  /// What this thread knows of before, of earlier launches too, comes before all that it does after, for all GPUs.
+  __device__ void fence() {
+    start();
+    ptx::fence();
+  }
+
   __device__ u32 me() const { return u32(team.me); }
 
   /// Reads the epoch, if this thread has not yet. Whatever uses the epoch calls this first, so that a kernel can have

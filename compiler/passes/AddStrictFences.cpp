@@ -1,0 +1,88 @@
+// Fences where otherwise hardware is trusted, for proofs that rest on the PTX memory model alone.
+#include "passes/Passes.h"
+
+namespace coll::passes {
+
+using namespace ir;
+
+namespace {
+
+/// Fences behind waits and before the sends that follow them.
+class FencePlacer {
+public:
+  explicit FencePlacer(Program &p) : program(p) {}
+
+  void run() {
+    if (!has<Send>(program.body)) return;
+    // The threads of a launch come after all of the launch before, and know it; the fence makes them pass it on.
+    const SourceOffset first = whereOf(program.body[1]), last = whereOf(program.body.back());
+    bool waited = false;
+    outer(program.body, waited);
+    program.body.insert(program.body.begin() + 1, Fence{first});
+    if (waited) program.body.insert(program.body.end() - 1, Fence{last});
+  }
+
+private:
+  Program &program;
+
+  template <class Op>
+  static bool has(const Block &block) {
+    bool found = false;
+    walk(block, [&](const Stmt &s) { found |= std::holds_alternative<Op>(s.op()); });
+    return found;
+  }
+
+  template <class Op>
+  static bool has(const Stmt &stmt) {
+    const Block *body = bodyOf(stmt);
+    return std::holds_alternative<Op>(stmt.op()) || (body && has<Op>(*body));
+  }
+
+  static bool waits(const Block &block) { return has<Poll>(block) || has<AwaitCredit>(block); }
+
+  static SourceOffset whereOf(const Stmt &stmt) {
+    return match(stmt, [](const auto &s) -> SourceOffset { return s.where; });
+  }
+
+  /// Statements outside packet loops.
+  void outer(Block &stmts, bool &waited) {
+    Block out;
+    for (Stmt &stmt : stmts) {
+      if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) {
+        // Packets stand for themselves: what a thread's last packet waited for is no concern of its next.
+        if (waited && has<Send>(loop->body)) out.push_back(Fence{loop->where}), waited = false;
+        block(loop->body, waited);
+      } else if (Block *body = bodyOf(stmt)) {
+        waited |= waits(*body); // in the iteration before
+        outer(*body, waited);
+      }
+      out.push_back(std::move(stmt));
+    }
+    stmts = std::move(out);
+  }
+
+  /// `waited`: whether some wait since the last fence may precede the block. Says so afterwards of what follows it.
+  void block(Block &stmts, bool &waited) {
+    Block out;
+    for (Stmt &stmt : stmts) {
+      Block *body = bodyOf(stmt);
+      const bool sends = has<Send>(stmt), awaits = has<Poll>(stmt) || has<AwaitCredit>(stmt);
+      if (body && sends && awaits && !std::holds_alternative<Reduce>(stmt.op())) {
+        waited |= !std::holds_alternative<If>(stmt.op()); // in the iteration before
+        block(*body, waited);
+        waited = true;
+      } else {
+        if (sends && waited) out.push_back(Fence{whereOf(stmt)}), waited = false;
+        waited |= awaits;
+      }
+      out.push_back(std::move(stmt));
+    }
+    stmts = std::move(out);
+  }
+};
+
+} // namespace
+
+void addStrictFences(Program &program) { FencePlacer(program).run(); }
+
+} // namespace coll::passes
