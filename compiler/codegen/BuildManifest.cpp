@@ -194,7 +194,7 @@ Manifest buildManifest(const Program &program) {
   m.strict = program.strict;
   m.cyclicThreads = true;
   walk(program.body, [&](const Stmt &s) {
-    if (const auto *loop = std::get_if<PacketLoop>(&s.op())) m.cyclicThreads &= loop->map == ThreadMap::Cyclic;
+    if (const auto *loop = std::get_if<PacketLoop>(&s.op())) m.cyclicThreads &= loop->map == ThreadMap::Cyclic && !loop->rows;
   });
   m.removableBarriers = program.removableBarriers;
   if (!m.domain.rows) return m;

@@ -432,7 +432,7 @@ void Engine::releaseCluster(Cta &cta) {
 void Engine::spinHint(std::uint64_t address) {
   Thread &thread = *running;
   Line &line = locate(address / 4 * 4, 4, "wait");
-  if (races) races->lookedInVain(thread);
+  if (races) races->lookedInVain(thread, memory.location(address));
   // Whatever took effect after the thread looked may be what it waits for, so it looks again.
   const bool missed = line.newest() > thread.lookedAt;
   thread.lookedAt = UINT32_MAX;

@@ -46,7 +46,10 @@ void RaceDetector::threadEnds(const Thread &thread) {
 
 void RaceDetector::load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
   const bool flag = isFlag(inRegion);
-  of(thread).unsettled.push_back({location / (flag ? 4 : 16) * (flag ? 4 : 16), flag, order});
+  const Load load{location / (flag ? 4 : 16) * (flag ? 4 : 16), flag, order};
+  std::vector<Load> &unsettled = of(thread).unsettled;
+  std::erase_if(unsettled, [&](const Load &earlier) { return earlier.key == load.key; });
+  unsettled.push_back(load);
 }
 
 /// Makes the loads since the last event count: they were not a look in vain.

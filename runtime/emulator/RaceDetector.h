@@ -33,8 +33,11 @@ public:
   void fence(const Thread &thread);
   void arrives(const Thread &thread) { settle(thread); } ///< at a CTA barrier
   void ctaBarrier(const std::vector<Thread *> &threads); ///< all have arrived
-  /// The loads since the last other event were a look in vain.
-  void lookedInVain(const Thread &thread) { of(thread).unsettled.clear(); }
+  /// What is at `location` was late: its load counts for nothing. Who waits for several places looks at all of them
+  /// again, and the last look counts.
+  void lookedInVain(const Thread &thread, std::uint64_t location) {
+    std::erase_if(of(thread).unsettled, [&](const Load &load) { return load.covers(location); });
+  }
 
   /// An event of some thread, and what the second of two racing events does to the first.
   struct Event {
@@ -57,6 +60,7 @@ private:
     std::uint64_t key;
     bool flag;
     emulated::Order order;
+    bool covers(std::uint64_t location) const { return location / (flag ? 4 : 16) * (flag ? 4 : 16) == key; }
   };
   struct PerThread {
     Clock known;    ///< by dependency
@@ -65,7 +69,7 @@ private:
     Clock observed; ///< released to this thread through relaxed loads; a fence makes it causal
     Clock performed; ///< whose stores take effect before any later one of this thread
     std::shared_ptr<const Clock> knownCopy, fencedCopy, performedCopy; ///< for the stores until the next change
-    std::vector<Load> unsettled;
+    std::vector<Load> unsettled; ///< since the last other event; of a place, the last
     std::uint32_t launch = 0;
   };
   /// 16 bytes of a mailbox or a word of the header.

@@ -376,6 +376,13 @@ std::string unknown(const ir::Program &program) {
   if (program.chunks) return "a `pipeline`";
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.sync == ir::Sync::Counter) return "`counter` mailboxes";
+  bool arithmetic = false;
+  ir::walk(program.body, [&](const ir::Stmt &stmt) {
+    const auto &op = stmt.op();
+    arithmetic |= std::holds_alternative<ir::Map>(op) || std::holds_alternative<ir::RowReduce>(op) ||
+                  std::holds_alternative<ir::Constant>(op) || std::holds_alternative<ir::Argument>(op);
+  });
+  if (arithmetic) return "arithmetic on vectors";
   return {};
 }
 

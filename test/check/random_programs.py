@@ -153,7 +153,7 @@ def rooted(rng):
     t.body = ["if %s { forall p in ranks: x -> p.box[me] }" % condition, "y = box[root]"]
     if condition == "me != root + 1":
         t.body[0] = "forall p in ranks: x -> p.box[me]"
-        t.body += ["forall r in ranks { let seen = box[r] }"] if rng.random() < 0.5 else []
+        t.body += ["forall r in ranks { let seen = box[r] }"] if rng.random() < 0.5 or rng.right else []
     if rng.mistake(0.5):
         t.body[-1] = t.body[-1].replace("box[root]", "box[0]")
     elif rng.right or rng.random() < 0.5:

@@ -5,8 +5,8 @@
 // Mailbox   box[8], barrier, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has passed a
 //           barrier of e+1 with the reader of e (rule T1)
-// Assumes   PTX memory model; assumes that the end of a kernel orders its accesses before the next launch of the
-//           rank, one launch in flight per region, and the same sequence of launches on all ranks
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
 #include "coll/device.h"
 
 namespace {

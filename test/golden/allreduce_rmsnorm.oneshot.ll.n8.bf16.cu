@@ -5,9 +5,10 @@
 // Mailbox   box[8], ll, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1)
-// Assumes   PTX memory model, 8-byte words of data and flag being single-copy atomic; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model, 8-byte words of data and flag being single-copy atomic; of hardware, beyond the
+//           model, that no store is performed before the wait that precedes it in its thread has ended, and that the
+//           end of a kernel is a fence for what the rank's next launch sends; of the host, one launch in flight per
+//           region and the same sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {

@@ -6,11 +6,11 @@
 // Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
 //           e+1 from the reader of e (rule T1); the clear of a slot is released, by the end of its launch at the
 //           latest, before whatever leads to the send that fills it again (rule T6)
-// Assumes   PTX memory model, all 32-bit words of a packet being compared, so that none of it is taken before it has
-//           arrived; assumes, beyond the model, that hardware performs no store before the wait for a word that it
-//           depends on has ended, and that slots hold the sentinel before the first launch; assumes that the end of a
-//           kernel orders its accesses before the next launch of the rank, one launch in flight per region, and the
-//           same sequence of launches on all ranks
+// Rests on  the PTX memory model, all 32-bit words of a packet being compared, so that none of it is taken before it
+//           has arrived; of hardware, beyond the model, that no store is performed before the wait that precedes it
+//           in its thread has ended, and that the end of a kernel is a fence for what the rank's next launch sends;
+//           of the host, slots that hold the sentinel before the first launch, one launch in flight per region and
+//           the same sequence of launches on all ranks
 #include "coll/device.h"
 
 namespace {
