@@ -9,6 +9,8 @@ namespace coll::selection {
 namespace {
 
 constexpr const char *kNcclNames[] = {"nccl", "nccl-symmetric"};
+/// Nanoseconds: what the model alone says differs by less is alike, and the first name is taken.
+constexpr std::uint64_t kModelStep = 50;
 constexpr const char *kDefaultGpu = "NVIDIA H200";
 
 bool isNccl(const std::string &name) {
@@ -96,6 +98,11 @@ const Manifest *Candidates::manifestOf(const Member &member, int ranks, DType dt
   return place->second ? &*place->second : nullptr;
 }
 
+bool Candidates::hasWindows(const Member &member, const Call &call) const {
+  const Manifest *manifest = manifestOf(member, call.ranks, call.dtype);
+  return !manifest || manifest->hasWindows();
+}
+
 /// The nearest measurement of a way: for the call's number of ranks, or for the number nearest to it.
 const Section *Candidates::sectionFor(const std::string &name, const Call &call, bool anyRanks) const {
   const Section *best = nullptr;
@@ -156,11 +163,14 @@ std::optional<Estimate> Candidates::estimate(const std::string &name, const Call
   if (!terms) return std::nullopt;
   double microseconds = terms->total();
   // What the model does not explain at the number of ranks that was measured is taken to be the same here.
-  if (!result.from) microseconds += unexplained(call);
-  if (result.from)
+  if (result.from) {
     if (const auto there = termsOf(name, call, result.from->ranks, floors))
       microseconds += double(result.from->curves.at(name).at(call.bytes)) / 1e3 - there->total();
-  result.nanoseconds = std::uint64_t(std::max(1LL, std::llround(std::max(microseconds, terms->total()) * 1e3)));
+    result.nanoseconds = std::uint64_t(std::max(1LL, std::llround(std::max(microseconds, terms->total()) * 1e3)));
+    return result;
+  }
+  microseconds += unexplained(call);
+  result.nanoseconds = (std::uint64_t(std::llround(microseconds * 1e3)) / kModelStep + 1) * kModelStep;
   return result;
 }
 
@@ -179,7 +189,8 @@ std::vector<Choice> Candidates::ranked(const Call &call) const {
     choices.push_back(std::move(choice));
   };
   for (const Member *member : members)
-    if (reasonAgainst(*member, call).empty()) add(member->algorithm);
+    if (reasonAgainst(*member, call).empty() && (options.symmetric || !hasWindows(*member, call)))
+      add(member->algorithm);
   if (nccl)
     for (const char *name : kNcclNames)
       if (options.symmetric || name == std::string("nccl")) add(name);

@@ -45,6 +45,7 @@ public:
 
 private:
   double unexplained(const Call &call) const;
+  bool hasWindows(const Member &member, const Call &call) const;
   const Section *sectionFor(const std::string &name, const Call &call, bool anyRanks) const;
   const Manifest *manifestOf(const Member &member, int ranks, DType dtype) const;
   const Member *memberOf(const std::string &name) const;

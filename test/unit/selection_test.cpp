@@ -186,6 +186,17 @@ TEST(Selector, PredictsWhereNothingWasMeasured) {
   EXPECT_TRUE(choices.front().predicted);
 }
 
+TEST(Selector, MembersWithWindowsNeedSymmetricBuffers) {
+  const auto names = [](bool symmetric) {
+    std::set<std::string> found;
+    const Selector selector = selectorOf({.symmetric = symmetric});
+    for (const Choice &choice : selector.ranked({64 << 20, DType::F32, 2})) found.insert(choice.name);
+    return found;
+  };
+  EXPECT_TRUE(names(true).count("pull_oneshot"));
+  EXPECT_FALSE(names(false).count("pull_oneshot"));
+}
+
 TEST(Selector, HashTellsWhetherRanksChooseAlike) {
   const std::uint64_t hash = selectorOf().hash();
   EXPECT_EQ(selectorOf().hash(), hash);

@@ -161,8 +161,8 @@ public:
   Result<Collective> load(const Kernel &kernel);
 
   /// A collective of `program`, chosen at each launch among its members and NCCL. Loads every member that can ever be
-  /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric; its symmetric kernels are not, as
-  /// the buffers of a call need not lie in its windows.
+  /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric. Members with windows and NCCL's
+  /// symmetric kernels are not, as the buffers of a call need not lie in symmetric memory.
   Result<SelectedCollective> collective(const Program &program, const CollectiveRequest &request);
 
   /// Memory of one rank, aligned to 256 bytes, owned by the context, uninitialised. For an emulated rank it is memory
