@@ -130,7 +130,9 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
 
   emu::Machine machine(manifest, policyOf(seed));
   // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
-  if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
+  if (settings.firstEpoch)
+    machine.setEpoch(settings.firstEpoch - 1);
+  else if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
     machine.setEpoch(plan.lastEpoch() + 1 - request.launches / 2);
   std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
   std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);

@@ -1,5 +1,6 @@
 // `coll fuzz`: the generated kernel on emulated ranks under adversarial schedules, seed after seed.
 #include "tool/Adversary.h"
+#include "tool/FirstEpoch.h"
 #include "tool/OrFail.h"
 #include "tool/Output.h"
 #include "tool/Selection.h"
@@ -61,6 +62,7 @@ static Adversary adversaryFor(const Program &program, const Member &member, cons
   Adversary::Settings settings;
   settings.atomicity = atomicityFrom(arguments, kernel.manifest);
   settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
+  settings.firstEpoch = pickFirstEpoch(kernel.manifest, arguments, 0);
   settings.unequalGrids = arguments.has("--unequal-grids");
   settings.residentCtas = static_cast<unsigned>(arguments.number("--resident", 0, 0, 256));
   if (arguments.has("--trace")) settings.trace = static_cast<unsigned>(arguments.number("--trace", 0, 1, 1'000'000));
@@ -142,7 +144,7 @@ static Case shrink(const Program &program, const Member &member, const Arguments
 /// The options that were given and still hold, and those of the case.
 static std::string commandOf(const Member &member, const Arguments &arguments, const Case &c) {
   std::string text = "coll fuzz " + arguments.what() + " --algo " + member.algorithm + " -n " + std::to_string(c.ranks);
-  for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--resident", "--on"})
+  for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--on"})
     if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
   for (const char *option : {"--inplace", "--unequal-grids", "--strict", "--unchecked"})
     if (arguments.has(option)) text += std::string(" ") + option;
@@ -228,6 +230,7 @@ const Verb fuzzVerb{
      {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
      {"--most", "E", "sizes that are not given are random up to this many elements; 1024 if not given"},
      {"--unequal-grids", "", "let ranks launch different numbers of CTAs; right where no CTA waits for a CTA"},
+     option::firstEpoch,
      {"--resident", "K", "run at most K CTAs of a rank at a time, the others when those have ended; 0: all"},
      {"--replay", "SEED", "run this seed alone; 0 is a fair run that looks for accesses which nothing orders"},
      {"--trace", "K", "print the last K events of a run that fails"},

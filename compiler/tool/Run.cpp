@@ -1,5 +1,6 @@
 // `coll run`: runs members on the GPUs here, or on emulated ranks, and verifies every element of every launch.
 #include "context/Runner.h"
+#include "tool/FirstEpoch.h"
 #include "tool/OrFail.h"
 #include "tool/Output.h"
 #include "tool/Selection.h"
@@ -66,6 +67,7 @@ static bool runMember(const Program &program, const Member &member, RunRequest r
   request.extents = sizes.extents;
   request.scalars = sizes.scalars;
   request.randomCounts = !openExtents(kernel.manifest, sizes).empty();
+  request.firstEpoch = pickFirstEpoch(kernel.manifest, arguments, 1);
 
   Progress progress;
   progress.show("running " + describe(member, request.instance));
@@ -129,6 +131,7 @@ const Verb runVerb{"run",
                     {"--graph", "", "launch them from CUDA graphs"},
                     {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
                     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
+                    option::firstEpoch,
                     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
                     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
                     {"--strict", "", "as `coll emit` has it: rely on the PTX memory model alone"},

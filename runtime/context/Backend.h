@@ -66,6 +66,9 @@ public:
   /// What a kernel that was compiled to be traced wrote down in its latest launch on a rank: kTraceStamps words a CTA.
   virtual Result<std::vector<std::uint64_t>> stamps(LoadedKernel &, int rank, unsigned ctas);
 
+  /// Makes the scratch of a kernel, with no launch in flight, look as after launch number `epoch`.
+  virtual Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) = 0;
+
   /// Whether launchNccl works here.
   virtual bool hasNccl() const { return false; }
   /// A collective of NCCL's on every rank. `buffers[rank]`; `streams[rank]`, the ranks' own where there are none.
@@ -92,6 +95,9 @@ Backend &backendOf(Context &context);
 
 /// Backend::stamps of a collective of a context.
 Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas);
+
+/// Backend::setEpoch of a collective of a context.
+Result<void> setEpochOf(const Collective &collective, std::uint32_t epoch);
 
 /// The time limit of a wait that the options or COLL_TIMEOUT ask for.
 double timeoutSeconds(const ContextOptions &options);

@@ -370,6 +370,10 @@ Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int ra
   return collective.state->context.backend->stamps(*collective.state->loaded, rank, ctas);
 }
 
+Result<void> setEpochOf(const Collective &collective, std::uint32_t epoch) {
+  return collective.state->context.backend->setEpoch(*collective.state->loaded, epoch);
+}
+
 Result<std::string> readSource(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};

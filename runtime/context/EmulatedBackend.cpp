@@ -28,6 +28,7 @@ public:
 
   const Manifest manifest;
   const std::shared_ptr<const emu::KernelModule> module;
+  std::uint32_t epoch = 0; ///< after which every stretch of launches begins
 
 private:
   ShapeLimits shapeLimits;
@@ -134,6 +135,10 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<bool> finished() override;
+  Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override {
+    static_cast<EmulatedKernel &>(kernel).epoch = epoch;
+    return {};
+  }
 
 private:
   static Result<void> copyNow(void *to, const void *from, std::uint64_t bytes) {
@@ -194,6 +199,7 @@ Result<bool> EmulatedBackend::finished() {
 Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
                                          const std::vector<std::vector<QueuedLaunch>> &launches) {
   emu::Machine machine(kernel.manifest, emu::Policy::fair());
+  if (kernel.epoch) machine.setEpoch(kernel.epoch);
   std::vector<std::vector<Stretch>> stretches;
   for (int rank = 0; rank < ranks(); ++rank) {
     stretches.push_back(stretchesOf(launches, rank));

@@ -168,6 +168,7 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
+  Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override;
   bool hasNccl() const override { return fabric->communicator(0) != nullptr; }
   Result<void> launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
                           std::span<const std::uint64_t> extents, int root, std::span<void *const> given) override;
@@ -182,6 +183,7 @@ private:
   const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
   Result<void> checkPlatform(const Manifest &manifest) const;
   Result<void> fill(const SymmetricRegion &region, const Manifest &manifest);
+  Result<void> settle() const;
 
   std::unique_ptr<Gpus> gpus;
   const Cuda &cuda;
@@ -264,11 +266,31 @@ Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &man
         if (auto done = cuda.check(cuda.cuMemsetD2D32(at, /*pitch=*/8, word, 1, units), "cuMemsetD2D32"); !done)
           return done;
     }
+  return settle();
+}
+
+/// Waits for what the host has written into any rank's memory.
+Result<void> GpuBackend::settle() const {
   for (const Gpu &gpu : gpus->list) {
     Current current(cuda, gpu);
     if (auto done = cuda.check(cuda.cuCtxSynchronize(), "cuCtxSynchronize"); !done) return done;
   }
   return {};
+}
+
+Result<void> GpuBackend::setEpoch(LoadedKernel &loaded, std::uint32_t epoch) {
+  const auto &kernel = static_cast<const GpuKernel &>(loaded);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    Current current(cuda, gpuOf(rank));
+    const CUdeviceptr region = address(kernel.region->address(rank, rank));
+    if (auto done = cuda.check(cuda.cuMemsetD32(region + region::kEpochWords, epoch, region::kMaxCtas), "cuMemsetD32"); !done)
+      return done;
+    // Whoever has done so many launches has begun them too.
+    if (const std::uint64_t credits = kernel.manifest.credits)
+      if (auto done = cuda.check(cuda.cuMemsetD32(region + credits, epoch, unsigned(ranks())), "cuMemsetD32"); !done)
+        return done;
+  }
+  return settle();
 }
 
 /// Whether the links between the GPUs do what a kernel needs of them.

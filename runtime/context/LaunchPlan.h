@@ -41,7 +41,7 @@ public:
   std::uint64_t packets(std::span<const std::uint64_t> extents) const;
   /// How many of them a thread may meet at a time: those of a chunk, where a launch goes in chunks.
   std::uint64_t packetsAtOnce(std::span<const std::uint64_t> extents) const;
-  /// The largest epoch that a launch may leave; one that comes to more starts the epochs anew first.
+  /// The largest epoch that a launch leaves as it is; one that comes to more starts the epochs anew at its end.
   std::uint32_t lastEpoch() const { return 0xffffffffu - std::uint32_t(manifest.chunkPackets ? Manifest::kMostChunks : 1); }
   LaunchShape shape(std::span<const std::uint64_t> extents, const ShapeLimits &limits, const Shape &wanted = {}) const;
   std::uint64_t argumentElements(std::size_t argument, std::span<const std::uint64_t> extents) const {

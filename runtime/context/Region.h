@@ -6,6 +6,7 @@
 namespace coll::region {
 
 constexpr unsigned kMaxCtas = 256;
+constexpr unsigned kEpochWords = 4; ///< byte offset of a word for each CTA: the number of its last launch
 
 /// Whom a wait was for, in LaunchStatus::where, where it is not the number of a mailbox.
 constexpr unsigned kBarrier = 0xffff;

@@ -251,6 +251,8 @@ Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
   auto collective = context->load(kernel);
   if (!collective) return collective.error();
   const double loadMilliseconds = millisecondsSince(start);
+  if (request.firstEpoch != 1)
+    if (auto done = setEpochOf(*collective, request.firstEpoch - 1); !done) return done.error();
 
   Runner runner(kernel, request, *context, *collective, std::move(reference), std::move(*layout));
   auto report = request.graph ? runner.graph() : runner.eager();

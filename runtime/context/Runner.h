@@ -24,6 +24,7 @@ struct RunRequest {
   bool inplace = false;       ///< every pair that the contract allows uses the same memory
   unsigned elementOffset = 0; ///< of every buffer from 256-byte alignment
   std::uint64_t seed = 1;     ///< of inputs and counts
+  std::uint32_t firstEpoch = 1; ///< the number of the first launch, at most LaunchPlan::lastEpoch() + 1
 
   Place place = Place::Auto; ///< Auto: GPUs where there are any, else the CPU
   int gpus = 0;              ///< how many to use; 0: all

@@ -58,7 +58,7 @@ private:
   // EngineMemory.cpp
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
   void watchRace(const Thread &thread, std::uint64_t address, bool isLoad, emulated::Order order);
-  void watchThread(const Thread &thread, std::uint64_t address);
+  void watchThread(Thread &thread, std::uint64_t address);
   unsigned unitBytes(unsigned elementBytes, unsigned bytes) const;
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order,
                 bool mayBeStale = true);

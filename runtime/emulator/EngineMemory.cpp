@@ -1,10 +1,14 @@
 // The memory model: what loads see, when stores take effect, what fences and CTA barriers order.
 #include "emulator/Engine.h"
 
+#include "emulator/Region.h"
+
 #include <algorithm>
 
 using namespace coll::emu;
 using coll::emulated::Order;
+
+namespace region = coll::region;
 
 Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   Segment *segment = memory.near(address);
@@ -26,10 +30,13 @@ void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad,
 }
 
 /// A packet's line is its thread's alone, on both sides: what a thread has received it may rely on when it sends.
-void Engine::watchThread(const Thread &thread, std::uint64_t address) {
+void Engine::watchThread(Thread &thread, std::uint64_t address) {
   const Segment &segment = *memory.near(address);
+  const std::uint64_t inRegion = address - segment.address;
+  thread.wraps |= segment.region && inRegion >= region::kWrapCounters && inRegion < region::kWrapCounters + 8;
+  if (thread.wraps) return;
   std::uint64_t packet = 0;
-  const Manifest::Mailbox *box = segment.region ? mailboxAt(address - segment.address, packet) : nullptr;
+  const Manifest::Mailbox *box = segment.region ? mailboxAt(inRegion, packet) : nullptr;
   if (!box || box->sync == "ll128") return; // whose warps take turns
   const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
   if (owner == thread.at.block.x * block + thread.at.thread.x) return;

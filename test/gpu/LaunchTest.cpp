@@ -24,7 +24,7 @@ static_assert(sizeof(LaunchStatus) == sizeof(Status));
 static_assert(offsetof(LaunchStatus, where) == offsetof(Status, where));
 static_assert(offsetof(LaunchStatus, epochs) == offsetof(Status, epochs));
 static_assert(region::kMaxCtas == coll::kMaxCtas && region::kBarrier == coll::kBarrier && region::kWrap == coll::kWrap &&
-              region::kCredit == coll::kCredit);
+              region::kCredit == coll::kCredit && region::kEpochWords == region::kEpochs);
 
 template <int N>
 struct Args {

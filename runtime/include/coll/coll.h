@@ -103,6 +103,7 @@ public:
 private:
   friend class Context;
   friend Result<std::vector<std::uint64_t>> stampsOf(const Collective &collective, int rank, unsigned ctas);
+  friend Result<void> setEpochOf(const Collective &collective, std::uint32_t epoch);
   struct State;
   explicit Collective(State *state) : state(state) {}
   State *state;
