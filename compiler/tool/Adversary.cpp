@@ -69,25 +69,49 @@ std::vector<emu::Pointer> kernelArguments(const Manifest &manifest, const std::v
 
 } // namespace
 
-Result<Adversary> Adversary::create(const Kernel &kernel, const RunRequest &request, const Settings &settings) {
-  Adversary adversary(kernel, request, settings, Reference(kernel.manifest));
-  if (settings.interpret) {
-    const std::string unknown = interpreter::unknown(*kernel.program);
-    if (unknown.empty()) return adversary;
-    return Error{Error::Code::BadInput, "the interpreter knows nothing of " + unknown + ", which `" + kernel.manifest.member +
-                                            "` has"};
+struct Adversary::Share {
+  const Part &part;
+  RunRequest request;
+  std::optional<RunLayout> layout;
+  std::vector<PlannedLaunch> launches;
+  std::vector<std::vector<std::byte>> memory; ///< [rank]
+
+  Share(const Part &part, RunRequest request) : part(part), request(std::move(request)) {}
+  void fill() {
+    memory.assign(part.manifest.ranks, std::vector<std::byte>(layout->bytes()));
+    for (int rank = 0; rank < part.manifest.ranks; ++rank) layout->fill(launches, rank, memory[rank]);
   }
-  emu::CompileError error;
-  adversary.module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
-  if (!adversary.module)
-    return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
+};
+
+Result<Adversary> Adversary::create(std::span<const Kernel> kernels, const RunRequest &request,
+                                    const Settings &settings) {
+  Adversary adversary(request, settings);
+  for (const Kernel &kernel : kernels) {
+    const Manifest &manifest = kernel.manifest;
+    std::shared_ptr<const emu::KernelModule> module;
+    if (settings.interpret) {
+      const std::string unknown = interpreter::unknown(*kernel.program);
+      if (!unknown.empty())
+        return Error{Error::Code::BadInput,
+                     "the interpreter knows nothing of " + unknown + ", which `" + manifest.member + "` has"};
+    } else {
+      emu::CompileError error;
+      module = emu::KernelModule::compile(kernel.cuda, std::span(&manifest.entry, 1), error);
+      if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
+    }
+    adversary.parts.push_back(std::make_unique<const Part>(Part{manifest, Reference(manifest), kernel.program, module}));
+  }
   return adversary;
 }
 
 std::string Adversary::lacking() const {
-  if (manifest.unsplitBytes <= 8 || unsigned(settings.atomicity) >= manifest.unsplitBytes) return "";
-  return "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
-         " bytes to arrive whole, and here they may arrive in parts";
+  for (const auto &part : parts) {
+    const Manifest &manifest = part->manifest;
+    if (manifest.unsplitBytes <= 8 || unsigned(settings.atomicity) >= manifest.unsplitBytes) continue;
+    return "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
+           " bytes to arrive whole, and here they may arrive in parts";
+  }
+  return "";
 }
 
 /// The most ranks for a run that looks for races: it takes memory by the square of the threads.
@@ -101,65 +125,93 @@ emu::Policy Adversary::policyOf(std::uint64_t seed) const {
   return policy;
 }
 
-LaunchShape Adversary::shapeOf(std::uint64_t seed, std::uint64_t number, int rank) const {
+LaunchShape Adversary::shapeOf(const Manifest &manifest, std::uint64_t seed, std::uint64_t number, int rank) const {
   if (settings.unequalGrids) return randomShape(manifest, mix(mix(seed, 4), number * manifest.ranks + rank));
   if (seed == 0) return {manifest.ranks <= 4 ? 2u : 1u, 32};
   return randomShape(manifest, mix(mix(seed, 4), number));
 }
 
-Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
-  if (seed == 0 && (settings.interpret || manifest.ranks > kMaxRacing)) return Outcome();
+/// Decides which part each launch is of, in `order`, and everything about the launches.
+Result<std::vector<std::unique_ptr<Adversary::Share>>> Adversary::plan(std::uint64_t seed,
+                                                                       std::vector<std::size_t> &order) const {
   RunRequest ofSeed = request;
   ofSeed.seed = seed;
   ofSeed.elementOffset = mix(seed, 1) % 4 == 0 ? static_cast<unsigned>(mix(seed, 2) % 8) : 0;
-  auto layout = RunLayout::create(manifest, ofSeed, ofSeed.maxElements);
-  if (!layout) return layout.error();
-  const LaunchPlan plan(manifest);
-  std::vector<PlannedLaunch> launches;
+  std::vector<std::unique_ptr<Share>> shares;
+  for (const auto &part : parts) {
+    Share &share = *shares.emplace_back(std::make_unique<Share>(*part, ofSeed));
+    auto layout = RunLayout::create(part->manifest, share.request, share.request.maxElements);
+    if (!layout) return layout.error();
+    share.layout.emplace(std::move(*layout));
+  }
   for (unsigned number = 0; number < request.launches; ++number) {
-    launches.push_back(layout->next(number));
-    if (plan.domainElements(launches.back().extents) == 0) launches.pop_back(); // the host launches nothing then
+    const std::size_t picked = shares.size() == 1 ? 0 : mix(mix(seed, 5), number) % shares.size();
+    Share &share = *shares[picked];
+    PlannedLaunch planned = share.layout->next(number);
+    // The host launches nothing where there is nothing to do.
+    if (LaunchPlan(share.part.manifest).domainElements(planned.extents) == 0) continue;
+    share.launches.push_back(std::move(planned));
+    order.push_back(picked);
+  }
+  for (auto &share : shares) share->fill();
+  return shares;
+}
+
+Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
+  if (seed == 0 && (settings.interpret || parts.front()->manifest.ranks > kMaxRacing)) return Outcome();
+  std::vector<std::size_t> order;
+  auto shares = plan(seed, order);
+  if (!shares) return shares.error();
+  if (!settings.interpret) return emulate(seed, *shares, order);
+  Share &share = *shares->front();
+  const std::string failure = interpreter::run(*share.part.program, share.launches, share.memory, seed);
+  return failure.empty() ? verify(*shares) : Outcome{failure, 0, {}};
+}
+
+Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<std::unique_ptr<Share>> &shares,
+                                              const std::vector<std::size_t> &order) const {
+  const int ranks = parts.front()->manifest.ranks;
+  emu::Machine machine(parts.front()->manifest, policyOf(seed));
+  for (std::size_t i = 1; i < parts.size(); ++i) machine.add(parts[i]->manifest);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Manifest &manifest = parts[i]->manifest;
+    if (settings.firstEpoch)
+      machine.setEpoch(settings.firstEpoch - 1, unsigned(i));
+    // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
+    else if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * ranks <= kSmallRegions)
+      machine.setEpoch(LaunchPlan(manifest).lastEpoch() + 1 - request.launches / 2, unsigned(i));
   }
 
-  if (settings.interpret) {
-    std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
-    for (int rank = 0; rank < manifest.ranks; ++rank) layout->fill(launches, rank, memory[rank]);
-    const std::string failure = interpreter::run(*program, launches, memory, seed);
-    return failure.empty() ? verify(*layout, launches, memory) : Outcome{failure, 0, {}};
+  std::vector<std::vector<std::vector<PlacedLaunch>>> placed(parts.size()); // [part][rank][launch]
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    placed[i].resize(ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      for (const PlannedLaunch &planned : shares[i]->launches)
+        placed[i][rank].push_back(place(machine, parts[i]->manifest, planned, rank, shares[i]->memory[rank]));
   }
-
-  emu::Machine machine(manifest, policyOf(seed));
-  // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
-  if (settings.firstEpoch)
-    machine.setEpoch(settings.firstEpoch - 1);
-  else if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * manifest.ranks <= kSmallRegions)
-    machine.setEpoch(plan.lastEpoch() + 1 - request.launches / 2);
-  std::vector<std::vector<std::byte>> memory(manifest.ranks, std::vector<std::byte>(layout->bytes()));
-  std::vector<std::vector<PlacedLaunch>> placed(manifest.ranks);
-  for (int rank = 0; rank < manifest.ranks; ++rank) {
-    layout->fill(launches, rank, memory[rank]);
-    for (const PlannedLaunch &planned : launches)
-      placed[rank].push_back(place(machine, manifest, planned, rank, memory[rank]));
-  }
-  for (int rank = 0; rank < manifest.ranks; ++rank) {
-    for (std::size_t number = 0; number < launches.size(); ++number) {
-      const PlannedLaunch &planned = launches[number];
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<std::size_t> next(parts.size()); // launch of each part
+    for (const std::size_t i : order) {
+      const Manifest &manifest = parts[i]->manifest;
+      const std::size_t number = next[i]++;
+      const PlannedLaunch &planned = shares[i]->launches[number];
       std::vector<void *> pointers;
-      for (const emu::Pointer &pointer : placed[rank][number].arguments)
+      for (const emu::Pointer &pointer : placed[i][rank][number].arguments)
         pointers.push_back(reinterpret_cast<void *>(pointer.buffer.address + pointer.byteOffset));
-      const LaunchShape shape = shapeOf(seed, planned.number, rank);
+      const LaunchShape shape = shapeOf(manifest, seed, planned.number, rank);
       std::vector<std::uint64_t> scalars;
       for (const Manifest::Scalar &scalar : manifest.scalars)
         scalars.push_back(scalarBits(planned.sizes.scalars.at(scalar.name), scalar.type));
-      const emu::Launch launch{module,
+      const emu::Launch launch{parts[i]->module,
                                manifest.entry,
                                shape.grid,
                                shape.block,
-                               kernelArguments(manifest, placed, rank, number),
+                               kernelArguments(manifest, placed[i], rank, number),
                                planned.extents,
                                scalars,
-                               plan.onePacket(pointers, planned.extents, shape),
-                               shape.cluster};
+                               LaunchPlan(manifest).onePacket(pointers, planned.extents, shape),
+                               shape.cluster,
+                               unsigned(i)};
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }
@@ -172,25 +224,29 @@ Result<Adversary::Outcome> Adversary::run(std::uint64_t seed) const {
     outcome.failure = std::string(emu::name(result.status)) + "\n" + result.report;
     return outcome;
   }
-  for (int rank = 0; rank < manifest.ranks; ++rank)
-    for (const PlacedLaunch &launch : placed[rank])
-      for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-        machine.read(launch.buffers[i].first,
-                     std::span(memory[rank]).subspan(launch.buffers[i].second, launch.sizes[i]));
-  Outcome verified = verify(*layout, launches, memory);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    for (int rank = 0; rank < ranks; ++rank)
+      for (const PlacedLaunch &launch : placed[i][rank])
+        for (std::size_t b = 0; b < launch.buffers.size(); ++b)
+          machine.read(launch.buffers[b].first,
+                       std::span(shares[i]->memory[rank]).subspan(launch.buffers[b].second, launch.sizes[b]));
+  Outcome verified = verify(shares);
   verified.trace = std::move(outcome.trace);
   return verified;
 }
 
-Adversary::Outcome Adversary::verify(const RunLayout &layout, std::span<const PlannedLaunch> launches,
-                                     std::span<const std::vector<std::byte>> memory) const {
+Adversary::Outcome Adversary::verify(const std::vector<std::unique_ptr<Share>> &shares) const {
   Outcome outcome;
-  std::vector<RankReport> reports(manifest.ranks);
-  verifyLaunches(manifest, reference, layout, launches, memory, reports);
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    outcome.checked += reports[rank].checked;
-    if (reports[rank].wrong && outcome.failure.empty())
-      outcome.failure = "wrong result on rank " + std::to_string(rank) + ": " + reports[rank].firstWrong;
+  for (const auto &share : shares) {
+    const Manifest &manifest = share->part.manifest;
+    std::vector<RankReport> reports(manifest.ranks);
+    verifyLaunches(manifest, share->part.reference, *share->layout, share->launches, share->memory, reports);
+    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+      outcome.checked += reports[rank].checked;
+      if (reports[rank].wrong && outcome.failure.empty())
+        outcome.failure = (shares.size() > 1 ? "`" + manifest.member + "`: " : "") + "wrong result on rank " +
+                          std::to_string(rank) + ": " + reports[rank].firstWrong;
+    }
   }
   return outcome;
 }

@@ -7,7 +7,8 @@
 
 namespace coll::tool {
 
-/// A kernel, compiled for the CPU once and run under any number of seeds. Runs are independent: any number of threads.
+/// A kernel, or several whose launches follow each other in random order, each with scratch of its own; compiled for
+/// the CPU once and run under any number of seeds. Runs are independent: any number of threads.
 class Adversary {
 public:
   struct Settings {
@@ -20,8 +21,11 @@ public:
   };
 
   /// `request` gives the sizes (random where it leaves them open), the number of launches and whether they are in
-  /// place.
-  static Result<Adversary> create(const Kernel &kernel, const RunRequest &request, const Settings &settings);
+  /// place. Kernels are all for as many ranks.
+  static Result<Adversary> create(std::span<const Kernel> kernels, const RunRequest &request, const Settings &settings);
+  static Result<Adversary> create(const Kernel &kernel, const RunRequest &request, const Settings &settings) {
+    return create(std::span(&kernel, 1), request, settings);
+  }
 
   struct Outcome {
     std::string failure;       ///< what went wrong, for a person; empty if nothing did
@@ -31,24 +35,32 @@ public:
   /// Of the emulator, seed 0 is a fair run that looks for accesses which nothing orders; not for many ranks, where it does nothing.
   Result<Outcome> run(std::uint64_t seed) const;
 
-  /// What the kernel needs of stores that the atomicity does not give it; empty if it gives enough.
+  /// What a kernel needs of stores that the atomicity does not give it; empty if it gives enough.
   std::string lacking() const;
 
 private:
-  Adversary(const Kernel &kernel, const RunRequest &request, const Settings &settings, Reference reference)
-      : manifest(kernel.manifest), program(kernel.program), request(request), settings(settings), reference(std::move(reference)) {}
+  /// What there is to run of a member.
+  struct Part {
+    Manifest manifest;
+    Reference reference;
+    std::shared_ptr<const ir::Program> program;
+    std::shared_ptr<const emu::KernelModule> module;
+  };
+  /// The launches of a part in one run. Lies where it is made, as the layout refers to the request.
+  struct Share;
 
-  Outcome verify(const RunLayout &layout, std::span<const PlannedLaunch> launches,
-                 std::span<const std::vector<std::byte>> memory) const;
+  Adversary(const RunRequest &request, const Settings &settings) : request(request), settings(settings) {}
+
+  Result<std::vector<std::unique_ptr<Share>>> plan(std::uint64_t seed, std::vector<std::size_t> &order) const;
+  Result<Outcome> emulate(std::uint64_t seed, std::vector<std::unique_ptr<Share>> &shares,
+                          const std::vector<std::size_t> &order) const;
+  Outcome verify(const std::vector<std::unique_ptr<Share>> &shares) const;
   emu::Policy policyOf(std::uint64_t seed) const;
-  LaunchShape shapeOf(std::uint64_t seed, std::uint64_t number, int rank) const;
+  LaunchShape shapeOf(const Manifest &manifest, std::uint64_t seed, std::uint64_t number, int rank) const;
 
-  Manifest manifest;
-  std::shared_ptr<const ir::Program> program;
+  std::vector<std::unique_ptr<const Part>> parts; ///< which do not move: references and layouts point to manifests
   RunRequest request;
   Settings settings;
-  Reference reference;
-  std::shared_ptr<const emu::KernelModule> module;
 };
 
 } // namespace coll::tool

@@ -1,6 +1,7 @@
 // `coll fuzz`: the generated kernel on emulated ranks under adversarial schedules, seed after seed.
 #include "tool/Adversary.h"
 #include "tool/FirstEpoch.h"
+#include "tool/Mixture.h"
 #include "tool/OrFail.h"
 #include "tool/Output.h"
 #include "tool/Selection.h"
@@ -14,9 +15,11 @@ using namespace coll;
 using namespace coll::tool;
 
 /// As asked for; else the least that the member is made for.
-static emu::Atomicity atomicityFrom(const Arguments &arguments, const Manifest &manifest) {
+static emu::Atomicity atomicityFrom(const Arguments &arguments, const std::vector<Kernel> &kernels) {
   const std::string given = arguments.choice("--atomicity", {"element", "8", "16", "128"});
-  if (!arguments.has("--atomicity") && manifest.unsplitBytes > 16) return emu::Atomicity::Bytes128;
+  unsigned needed = 0;
+  for (const Kernel &kernel : kernels) needed = std::max(needed, kernel.manifest.unsplitBytes);
+  if (!arguments.has("--atomicity") && needed > 16) return emu::Atomicity::Bytes128;
   return given == "8"     ? emu::Atomicity::Bytes8
          : given == "16"  ? emu::Atomicity::Bytes16
          : given == "128" ? emu::Atomicity::Bytes128
@@ -35,38 +38,42 @@ struct Case {
 
 } // namespace
 
-static Case caseFrom(const Member &member, const Arguments &arguments) {
-  return {pickInstance(member, arguments).ranks,
-          static_cast<unsigned>(arguments.number("--launches", 6, 1, 10'000)),
+static Case caseFrom(const Subject &subject, const Arguments &arguments) {
+  return {subject.instances(arguments).front().ranks,
+          static_cast<unsigned>(arguments.number("--launches", subject.members.size() == 1 ? 6 : 12, 1, 10'000)),
           // A few packets per thread show all that many would, sooner.
           arguments.number("--most", 1024, 1, 1 << 20)};
 }
 
-/// The member, ready to be run under any seed. Says in `what` whether sizes are given.
-static Adversary adversaryFor(const Program &program, const Member &member, const Arguments &arguments, Case &what) {
+/// The members, ready to be run under any seed. Says in `what` whether sizes are given.
+static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
   options.strict = arguments.has("--strict");
-  Instance instance = pickInstance(member, arguments);
-  instance.ranks = what.ranks;
-  const Kernel kernel = compileInstance(program, instance, options);
-  const Sizes sizes = pickSizes(kernel.manifest, arguments);
+  std::vector<Kernel> kernels;
+  for (std::size_t i = 0; i < subject.members.size(); ++i) {
+    Instance instance = subject.instances(arguments)[i];
+    instance.ranks = what.ranks;
+    kernels.push_back(compileInstance(*subject.programs[i], instance, options));
+  }
+  const Manifest &first = kernels.front().manifest;
+  const Sizes sizes = pickSizes(first, arguments);
   RunRequest request;
   request.launches = what.launches;
   request.inplace = arguments.has("--inplace");
   request.extents = sizes.extents;
   request.scalars = sizes.scalars;
-  request.randomCounts = !openExtents(kernel.manifest, sizes).empty();
+  request.randomCounts = kernels.size() > 1 || !openExtents(first, sizes).empty();
   if (!request.randomCounts) what.elements = 0;
   request.maxElements = what.elements;
   Adversary::Settings settings;
-  settings.atomicity = atomicityFrom(arguments, kernel.manifest);
+  settings.atomicity = atomicityFrom(arguments, kernels);
   settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
-  settings.firstEpoch = pickFirstEpoch(kernel.manifest, arguments, 0);
+  settings.firstEpoch = pickFirstEpoch(first, arguments, 0);
   settings.unequalGrids = arguments.has("--unequal-grids");
   settings.residentCtas = static_cast<unsigned>(arguments.number("--resident", 0, 0, 256));
   if (arguments.has("--trace")) settings.trace = static_cast<unsigned>(arguments.number("--trace", 0, 1, 1'000'000));
-  return orFail(Adversary::create(kernel, request, settings));
+  return orFail(Adversary::create(kernels, request, settings));
 }
 
 namespace {
@@ -111,11 +118,11 @@ static std::optional<std::uint64_t> failingSeed(const Adversary &adversary, std:
 }
 
 /// Fewer ranks, then fewer launches, then shorter vectors, each as few as still fail under some seed.
-static Case shrink(const Program &program, const Member &member, const Arguments &arguments, Case failing) {
+static Case shrink(const Subject &subject, const Arguments &arguments, Case failing) {
   Progress progress;
   progress.show("looking for a smaller case");
   auto fails = [&](Case smaller) {
-    const Adversary adversary = adversaryFor(program, member, arguments, smaller);
+    const Adversary adversary = adversaryFor(subject, arguments, smaller);
     if (smaller.elements != failing.elements && !smaller.elements) return false;
     const std::optional<std::uint64_t> seed = failingSeed(adversary, failing.seed);
     if (!seed) return false;
@@ -123,7 +130,9 @@ static Case shrink(const Program &program, const Member &member, const Arguments
     failing = smaller;
     return true;
   };
-  for (int ranks = std::max(2, member.minRanks); ranks < failing.ranks; ++ranks) {
+  int least = 2;
+  for (const Member *member : subject.members) least = std::max(least, member->minRanks);
+  for (int ranks = least; ranks < failing.ranks; ++ranks) {
     Case smaller = failing;
     smaller.ranks = ranks;
     if (fails(smaller)) break;
@@ -142,8 +151,10 @@ static Case shrink(const Program &program, const Member &member, const Arguments
 }
 
 /// The options that were given and still hold, and those of the case.
-static std::string commandOf(const Member &member, const Arguments &arguments, const Case &c) {
-  std::string text = "coll fuzz " + arguments.what() + " --algo " + member.algorithm + " -n " + std::to_string(c.ranks);
+static std::string commandOf(const Subject &subject, const Arguments &arguments, const Case &c) {
+  std::string text = "coll fuzz " + (arguments.has("--mixed") ? "--mixed " + arguments.text("--mixed")
+                                                             : arguments.what() + " --algo " + subject.members.front()->algorithm);
+  text += " -n " + std::to_string(c.ranks);
   for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--on"})
     if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
   for (const char *option : {"--inplace", "--unequal-grids", "--strict", "--unchecked"})
@@ -159,25 +170,25 @@ static std::string lines(std::string text) {
 }
 
 /// The smaller case, how it fails and how to see it again.
-static void printShrunk(const Program &program, const Member &member, const Arguments &arguments, const Case &failing) {
-  Case smallest = shrink(program, member, arguments, failing);
-  const Adversary adversary = adversaryFor(program, member, arguments, smallest);
+static void printShrunk(const Subject &subject, const Arguments &arguments, const Case &failing) {
+  Case smallest = shrink(subject, arguments, failing);
+  const Adversary adversary = adversaryFor(subject, arguments, smallest);
   const Adversary::Outcome outcome = orFail(adversary.run(smallest.seed));
   print("shrunk   to " + std::to_string(smallest.ranks) + " ranks, " + std::to_string(smallest.launches) +
         (smallest.launches == 1 ? " launch" : " launches") +
         (smallest.elements ? " of at most " + std::to_string(smallest.elements) + " elements" : "") + ": seed " +
         std::to_string(smallest.seed) + "\n" + lines(outcome.failure) + "`" +
-        commandOf(member, arguments, smallest) + "` shows it again, event by event\n");
+        commandOf(subject, arguments, smallest) + "` shows it again, event by event\n");
 }
 
 /// True if it survived every seed. Seed 0 goes first: a fair run, with a look for what nothing orders.
-static bool fuzzMember(const Program &program, const Member &member, const Arguments &arguments) {
+static bool fuzzSubject(const Subject &subject, const Arguments &arguments) {
   const bool replay = arguments.has("--replay");
   Campaign campaign{replay ? arguments.number("--replay", 0, 0, UINT64_MAX) : 0,
                     replay ? 1 : arguments.number("--seeds", 100, 1, 1'000'000'000) + 1};
-  const std::string what = describe(member, pickInstance(member, arguments));
-  Case one = caseFrom(member, arguments);
-  const Adversary adversary = adversaryFor(program, member, arguments, one);
+  const std::string what = subject.describe(arguments);
+  Case one = caseFrom(subject, arguments);
+  const Adversary adversary = adversaryFor(subject, arguments, one);
   {
     Progress progress;
     runCampaign(adversary, campaign, progress, what);
@@ -193,17 +204,23 @@ static bool fuzzMember(const Program &program, const Member &member, const Argum
   print("FAILED   " + what + ": seed " + std::to_string(campaign.failedSeed) + "\n" + lines(campaign.failure) +
         (campaign.trace.empty() ? "" : "what happened last:\n" + campaign.trace));
   one.seed = campaign.failedSeed;
-  if (!replay) printShrunk(program, member, arguments, one);
+  if (!replay) printShrunk(subject, arguments, one);
   return false;
 }
 
 static Exit fuzz(const Arguments &arguments) {
   if (arguments.has("--replay") && arguments.has("--seeds"))
     throw Failure{Exit::BadInput, "`--replay` runs one seed and `--seeds` many; give one of them"};
-  const auto program = loadProgram(arguments.what());
+  if (arguments.has("--mixed")) {
+    for (const char *single : {"--first-epoch", "--on"})
+      if (arguments.has(single))
+        throw Failure{Exit::BadInput, "`" + std::string(single) + "` is for one member, and `--mixed` for several"};
+    return fuzzSubject(pickMixture(arguments), arguments) ? Exit::Good : Exit::Refuted;
+  }
+  const std::shared_ptr<const Program> program = loadProgram(arguments.what());
   bool survived = true;
   for (const Member *member : pickMembersToRun(*program, arguments))
-    survived &= fuzzMember(*program, *member, arguments);
+    survived &= fuzzSubject({{program}, {member}}, arguments);
   return survived ? Exit::Good : Exit::Refuted;
 }
 
@@ -222,8 +239,9 @@ const Verb fuzzVerb{
      option::set,
      {"--on", "cpu|interpreter",
       "the kernel compiled for the CPU, or the IR itself, which takes no compiler and knows less; cpu if not given"},
+     option::mixed,
      {"--seeds", "K", "seeds 1 to K, each another schedule, inputs and sizes; 100 if not given"},
-     {"--launches", "L", "launches per seed; 6 if not given"},
+     {"--launches", "L", "launches per seed; 6 if not given, 12 of members that are mixed"},
      {"--atomicity", "element|8|16|128",
       "the largest part of a store that peers see at once, in bytes; if not given an element, or what the sync mode "
       "needs of the hardware"},
@@ -237,6 +255,7 @@ const Verb fuzzVerb{
      {"--strict", "", "fuzz what `--strict` makes of it, see `coll emit`"},
      {"--unchecked", "", "run it although the checker refutes it"}},
     "coll fuzz allreduce --algo oneshot.ll -n 8 --seeds 200\n"
+    "coll fuzz --mixed allreduce.oneshot.ll,allgather.direct.flag -n 4   one after the other in random order\n"
     "coll fuzz mine.coll -n 3 --unchecked --replay 17          what the checker refutes, and how it goes wrong\n",
     fuzz};
 } // namespace coll::tool

@@ -1,6 +1,7 @@
 // `coll run`: runs members on the GPUs here, or on emulated ranks, and verifies every element of every launch.
 #include "context/Runner.h"
 #include "tool/FirstEpoch.h"
+#include "tool/Mixture.h"
 #include "tool/OrFail.h"
 #include "tool/Output.h"
 #include "tool/Selection.h"
@@ -41,7 +42,7 @@ static std::string sizesText(const RunRequest &request) {
   return request.randomCounts ? text + (text.empty() ? " of random sizes" : ", the rest random") : text;
 }
 
-static std::string reportText(const Member &member, const RunRequest &request, const RunReport &report) {
+static std::string reportText(const std::string &what, const RunRequest &request, const RunReport &report) {
   std::uint64_t checked = 0, wrong = 0, good = 0;
   std::string details;
   for (std::size_t rank = 0; rank < report.ranks.size(); ++rank) {
@@ -53,7 +54,7 @@ static std::string reportText(const Member &member, const RunRequest &request, c
   }
   char time[32];
   std::snprintf(time, sizeof time, "%.1f ms", report.milliseconds);
-  return std::string(report.passed ? "passed   " : "WRONG    ") + describe(member, request.instance) + ": " +
+  return std::string(report.passed ? "passed   " : "WRONG    ") + what + ": " +
          std::to_string(report.launches) + " launches" + sizesText(request) + ", " + std::to_string(good) + " of " +
          std::to_string(report.ranks.size()) + " ranks verified, " + std::to_string(checked) + " elements, " +
          std::to_string(wrong) + " wrong\n" + "         on " + report.place + ", against " + report.reference +
@@ -73,7 +74,22 @@ static bool runMember(const Program &program, const Member &member, RunRequest r
   progress.show("running " + describe(member, request.instance));
   const RunReport report = orFail(run(kernel, request));
   progress.clear();
-  print(reportText(member, request, report));
+  print(reportText(describe(member, request.instance), request, report));
+  return report.passed;
+}
+
+static bool runMixture(const Subject &subject, RunRequest request, const Arguments &arguments) {
+  std::vector<Kernel> kernels;
+  const std::vector<Instance> instances = subject.instances(arguments);
+  for (std::size_t i = 0; i < instances.size(); ++i)
+    kernels.push_back(compileInstance(*subject.programs[i], instances[i], request.compile));
+  request.randomCounts = true;
+  Progress progress;
+  progress.show("running " + subject.describe(arguments));
+  const RunReport report = orFail(runMixed(kernels, request));
+  progress.clear();
+  print(reportText(subject.describe(arguments) + (request.graph ? " in graphs of 1, 2, 3 and 5, and one by one" : ""), request,
+                   report));
   return report.passed;
 }
 
@@ -105,6 +121,11 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
 
 static Exit runAll(const Arguments &arguments) {
   const RunRequest request = requestFrom(arguments);
+  if (arguments.has("--mixed")) {
+    if (arguments.has("--first-epoch"))
+      throw Failure{Exit::BadInput, "`--first-epoch` is for one member, and `--mixed` for several"};
+    return runMixture(pickMixture(arguments), request, arguments) ? Exit::Good : Exit::Refuted;
+  }
   const auto program = loadProgram(arguments.what());
   bool passed = true;
   for (const Member *member : membersToRun(*program, arguments))
@@ -131,6 +152,7 @@ const Verb runVerb{"run",
                     {"--graph", "", "launch them from CUDA graphs"},
                     {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
                     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
+                    option::mixed,
                     option::firstEpoch,
                     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
                     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
@@ -138,6 +160,7 @@ const Verb runVerb{"run",
                     {"--unchecked", "", "run it although the checker refutes it"}},
                    "coll run allreduce --algo oneshot.ll -n 8                    8 ranks, on GPUs if there are any\n"
                    "coll run mine.coll -n 4 --dtype bf16 --bytes 64Ki --on cpu   emulated ranks; what selection takes\n"
-                   "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n",
+                   "coll run allreduce -n 2 --launches 1000 --graph              every member, from replayed graphs\n"
+                   "coll run --mixed allreduce.oneshot.ll,broadcast.direct.flag -n 4 --graph    in turn, in random order\n",
                    runAll};
 } // namespace coll::tool

@@ -1,15 +1,15 @@
 // Ranks on the CPU: launches are queued, and the emulator runs them when the host synchronises.
 //
-// The emulator's machines run once, so every synchronisation makes one for each stretch of launches of one kernel, with
-// fresh scratch regions: at rest, these are as good as those of the launches before.
+// The emulator's machines run once, so every synchronisation makes one, with fresh scratch regions for each kernel: at
+// rest, these are as good as those of the launches before.
 #include "context/Backend.h"
 
 #include "emulator/Emulator.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
 #include <map>
+#include <utility>
 
 namespace coll {
 namespace {
@@ -28,7 +28,7 @@ public:
 
   const Manifest manifest;
   const std::shared_ptr<const emu::KernelModule> module;
-  std::uint32_t epoch = 0; ///< after which every stretch of launches begins
+  std::uint32_t epoch = 0; ///< after which its launches begin
 
 private:
   ShapeLimits shapeLimits;
@@ -146,9 +146,9 @@ private:
     return {};
   }
   static Result<void> noGraphs() { return Error{Error::Code::MachineLacks, "graphs need a GPU"}; }
-  Result<void> runStretch(const EmulatedKernel &kernel, const std::vector<std::vector<QueuedLaunch>> &launches);
+  Result<void> runAll(const std::vector<std::vector<QueuedLaunch>> &launches);
 
-  std::vector<std::deque<QueuedLaunch>> queues; ///< [rank]
+  std::vector<std::vector<QueuedLaunch>> queues; ///< [rank]
 };
 
 Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel) {
@@ -179,27 +179,22 @@ Result<void> EmulatedBackend::launch(LoadedKernel &loaded, int rank, void *, con
 }
 
 Result<bool> EmulatedBackend::finished() {
-  for (;;) {
-    const auto busy = std::find_if(queues.begin(), queues.end(), [](const auto &queue) { return !queue.empty(); });
-    if (busy == queues.end()) return true;
-    const EmulatedKernel &kernel = *busy->front().kernel;
-    std::vector<std::vector<QueuedLaunch>> launches(queues.size());
-    for (std::size_t rank = 0; rank < queues.size(); ++rank)
-      while (!queues[rank].empty() && queues[rank].front().kernel == &kernel) {
-        launches[rank].push_back(std::move(queues[rank].front()));
-        queues[rank].pop_front();
-      }
-    if (auto done = runStretch(kernel, launches); !done) {
-      drain();
-      return done.error();
-    }
-  }
+  const std::vector<std::vector<QueuedLaunch>> launches = std::exchange(queues, std::vector<std::vector<QueuedLaunch>>(queues.size()));
+  if (std::all_of(launches.begin(), launches.end(), [](const auto &ofRank) { return ofRank.empty(); })) return true;
+  if (auto done = runAll(launches); !done) return done.error();
+  return true;
 }
 
-Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
-                                         const std::vector<std::vector<QueuedLaunch>> &launches) {
-  emu::Machine machine(kernel.manifest, emu::Policy::fair());
-  if (kernel.epoch) machine.setEpoch(kernel.epoch);
+Result<void> EmulatedBackend::runAll(const std::vector<std::vector<QueuedLaunch>> &launches) {
+  std::vector<const EmulatedKernel *> kernels; // by the machine's number of their member
+  for (const auto &ofRank : launches)
+    for (const QueuedLaunch &queued : ofRank)
+      if (std::find(kernels.begin(), kernels.end(), queued.kernel) == kernels.end()) kernels.push_back(queued.kernel);
+  emu::Machine machine(kernels.front()->manifest, emu::Policy::fair());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (i > 0) machine.add(kernels[i]->manifest);
+    if (kernels[i]->epoch) machine.setEpoch(kernels[i]->epoch, unsigned(i));
+  }
   std::vector<std::vector<Stretch>> stretches;
   for (int rank = 0; rank < ranks(); ++rank) {
     stretches.push_back(stretchesOf(launches, rank));
@@ -212,8 +207,10 @@ Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
   }
   for (int rank = 0; rank < ranks(); ++rank)
     for (const QueuedLaunch &queued : launches[rank]) {
-      emu::Launch launch{kernel.module,  kernel.manifest.entry, queued.shape.grid, queued.shape.block, {},
-                         queued.extents, queued.scalars,        queued.onePacket,      queued.shape.cluster};
+      const auto member = std::find(kernels.begin(), kernels.end(), queued.kernel) - kernels.begin();
+      emu::Launch launch{queued.kernel->module, queued.kernel->manifest.entry, queued.shape.grid,    queued.shape.block, {},
+                         queued.extents,        queued.scalars,                queued.onePacket, queued.shape.cluster,
+                         unsigned(member)};
       for (const Place &place : queued.places) launch.arguments.push_back(twinOf(stretches, place));
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
@@ -221,7 +218,8 @@ Result<void> EmulatedBackend::runStretch(const EmulatedKernel &kernel,
   const emu::Result result = machine.run();
   if (result.status != emu::Result::Ok)
     return Error{Error::Code::Failed,
-                 "`" + kernel.manifest.member + "`: " + std::string(emu::name(result.status)) + "\n" + result.report};
+                 (kernels.size() > 1 ? "" : "`" + kernels.front()->manifest.member + "`: ") +
+                     std::string(emu::name(result.status)) + "\n" + result.report};
   for (const auto &ofRank : stretches)
     for (const Stretch &stretch : ofRank)
       machine.read(stretch.twin, std::span(reinterpret_cast<std::byte *>(stretch.begin), stretch.end - stretch.begin));

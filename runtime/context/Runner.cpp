@@ -1,8 +1,8 @@
 #include "context/Runner.h"
 
 #include "context/Backend.h"
+#include "context/RunContext.h"
 #include "context/Verify.h"
-#include "platform/Machine.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,11 +12,6 @@ namespace coll {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Memory for inputs and outputs of launches between two synchronisations, over all ranks.
-constexpr std::uint64_t kBatchBytes = 4ull << 30;
-/// The most elements of a random count on emulated ranks: what they show, they show with few.
-constexpr std::uint64_t kEmulatedElements = 2048;
 
 double millisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -36,19 +31,15 @@ public:
   Result<RunReport> graph();
 
 private:
-  /// Memory of every rank, symmetric if the kernel has windows.
-  struct Memory : std::vector<void *> {
-    std::optional<SymmetricBuffer> symmetric;
-  };
-
-  Result<Memory> allocate(std::uint64_t bytes);
-  void release(const Memory &memory);
-  Result<void> upload(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at);
-  Result<void> launch(const PlannedLaunch &launch, int rank, const Memory &memory);
-  Result<void> verify(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at,
+  Result<RunMemory> allocate(std::uint64_t bytes) {
+    return RunMemory::allocate(context, bytes, manifest.hasWindows());
+  }
+  Result<void> upload(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at);
+  Result<void> launch(const PlannedLaunch &launch, int rank, const RunMemory &memory);
+  Result<void> verify(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at,
                       std::uint64_t bytes);
   Result<void> replayBatch(std::span<const PlannedLaunch> captured, std::vector<std::unique_ptr<Graph>> &graphs,
-                           const Memory &work, std::uint64_t first, std::uint64_t count, std::uint64_t bytes);
+                           const RunMemory &work, std::uint64_t first, std::uint64_t count, std::uint64_t bytes);
   RunReport finish();
 
   const Manifest &manifest;
@@ -61,29 +52,7 @@ private:
   RunReport report;
 };
 
-Result<Runner::Memory> Runner::allocate(std::uint64_t bytes) {
-  Memory memory;
-  if (manifest.hasWindows()) {
-    auto buffer = context.allocateSymmetric(bytes);
-    if (!buffer) return buffer.error();
-    memory.symmetric = *buffer;
-    for (int rank = 0; rank < manifest.ranks; ++rank) memory.push_back(buffer->address(rank));
-    return memory;
-  }
-  for (int rank = 0; rank < manifest.ranks; ++rank) {
-    auto part = context.allocate(rank, bytes);
-    if (!part) return part.error();
-    memory.push_back(*part);
-  }
-  return memory;
-}
-
-void Runner::release(const Memory &memory) {
-  if (memory.symmetric) return context.release(*memory.symmetric);
-  for (int rank = 0; rank < manifest.ranks; ++rank) context.release(rank, memory[rank]);
-}
-
-Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at) {
+Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at) {
   std::vector<std::vector<std::byte>> contents(manifest.ranks, std::vector<std::byte>(layout.bytes()));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < manifest.ranks; ++rank)
@@ -91,23 +60,23 @@ Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const Memor
   for (std::thread &thread : threads) thread.join();
   for (int rank = 0; rank < manifest.ranks; ++rank)
     if (auto done =
-            context.upload(rank, static_cast<char *>(memory[rank]) + at, contents[rank].data(), contents[rank].size());
+            context.upload(rank, memory[rank] + at, contents[rank].data(), contents[rank].size());
         !done)
       return done;
   return {};
 }
 
-Result<void> Runner::launch(const PlannedLaunch &launch, int rank, const Memory &memory) {
+Result<void> Runner::launch(const PlannedLaunch &launch, int rank, const RunMemory &memory) {
   std::vector<void *> pointers;
-  for (std::uint64_t offset : launch.offsets[rank]) pointers.push_back(static_cast<char *>(memory[rank]) + offset);
+  for (std::uint64_t offset : launch.offsets[rank]) pointers.push_back(memory[rank] + offset);
   return collective.launch(rank, pointers, launch.extents, launch.scalars);
 }
 
-Result<void> Runner::verify(std::span<const PlannedLaunch> launches, const Memory &memory, std::uint64_t at,
+Result<void> Runner::verify(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at,
                             std::uint64_t bytes) {
   std::vector<std::vector<std::byte>> after(manifest.ranks, std::vector<std::byte>(bytes));
   for (int rank = 0; rank < manifest.ranks; ++rank)
-    if (auto done = context.download(rank, after[rank].data(), static_cast<char *>(memory[rank]) + at, bytes); !done)
+    if (auto done = context.download(rank, after[rank].data(), memory[rank] + at, bytes); !done)
       return done;
   verifyLaunches(manifest, reference, layout, launches, after, report.ranks);
   return {};
@@ -143,7 +112,7 @@ Result<RunReport> Runner::eager() {
     report.milliseconds += millisecondsSince(start);
 
     if (auto done = verify(launches, *memory, 0, layout.bytes()); !done) return done.error();
-    release(*memory);
+    memory->release(context);
     report.launches += unsigned(launches.size());
     ++report.batches;
   }
@@ -182,7 +151,7 @@ Result<RunReport> Runner::graph() {
 }
 
 Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::vector<std::unique_ptr<Graph>> &graphs,
-                                 const Memory &work, std::uint64_t first, std::uint64_t count, std::uint64_t bytes) {
+                                 const RunMemory &work, std::uint64_t first, std::uint64_t count, std::uint64_t bytes) {
   const auto renumbered = [&](std::uint64_t replay) {
     std::vector<PlannedLaunch> launches(captured.begin(), captured.end());
     for (PlannedLaunch &launch : launches) launch.number += (first + replay) * captured.size();
@@ -197,7 +166,7 @@ Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::v
   // Each step for all ranks before the next: ranks that share a GPU share its copy engine, where a copy that waits for
   // its rank's graph must not stand before one that another rank's graph waits for.
   const auto kept = [&](int rank, std::uint64_t replay) {
-    return static_cast<char *>((*store)[rank]) + replay * bytes;
+    return (*store)[rank] + replay * bytes;
   };
   for (std::uint64_t replay = 0; replay < count; ++replay) {
     for (int rank = 0; rank < manifest.ranks; ++rank)
@@ -212,23 +181,9 @@ Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::v
 
   for (std::uint64_t replay = 0; replay < count; ++replay)
     if (auto done = verify(renumbered(replay), *store, replay * bytes, bytes); !done) return done;
-  release(*store);
+  store->release(context);
   ++report.batches;
   return {};
-}
-
-Result<Context> contextFor(const RunRequest &request, int ranks) {
-  if (request.place == Place::Gpu)
-    if (auto machine = machineGpus(); !machine) return machine.error();
-  ContextOptions options;
-  options.ranks = ranks;
-  options.fabric = request.place == Place::Cpu ? FabricKind::Emulated : request.fabric;
-  options.timeoutSeconds = request.timeoutSeconds;
-  for (int gpu = 0; gpu < request.gpus; ++gpu) options.gpus.push_back(gpu);
-  auto context = Context::create(options);
-  if (context && request.place == Place::Gpu && context->fabric() == FabricKind::Emulated)
-    return Error{Error::Code::MachineLacks, "there is no GPU, or COLL_FABRIC asks for emulated ranks"};
-  return context;
 }
 
 } // namespace

@@ -55,4 +55,9 @@ Result<RunReport> run(const Program &program, const RunRequest &request);
 /// The same with a kernel compiled by the caller; `request.instance` and `request.compile` are not used.
 Result<RunReport> run(const Kernel &kernel, const RunRequest &request);
 
+/// Launches of several kernels, all for as many ranks, one after the other in random order, sizes and scalars changing.
+/// With `graph` from four graphs for each rank, of 1, 2, 3 and 5 launches, replayed in random order with single launches
+/// between. Sizes of the request are not used but for maxElements.
+Result<RunReport> runMixed(std::span<const Kernel> kernels, const RunRequest &request);
+
 } // namespace coll

@@ -59,31 +59,41 @@ struct Machine::State {
   bool ran = false;
 };
 
-Machine::Machine(const Manifest &manifest, const Policy &policy) : state(new State{Engine(manifest, policy)}) {
+Machine::Machine(const Manifest &manifest, const Policy &policy) : state(new State{Engine(manifest.ranks, policy)}) {
+  add(manifest);
   Engine &engine = state->engine;
   for (int r = 0; r < manifest.ranks; ++r) {
     Rank &rank = engine.ranks[r];
-    rank.region = engine.memory.allocate("region", r, true, manifest.regionBytes, 0).address;
     rank.status = allocate(r, "status", sizeof(Status)).address;
     const Status clear = {};
     engine.memory.write(rank.status, &clear, sizeof clear);
   }
 }
 
+unsigned Machine::add(const Manifest &manifest) {
+  Engine &engine = state->engine;
+  assert(manifest.ranks == int(engine.ranks.size()));
+  const Member &member = engine.members.emplace_back(manifest);
+  for (int r = 0; r < manifest.ranks; ++r)
+    engine.ranks[r].regions.push_back(engine.memory.allocate("region", r, &member, manifest.regionBytes, 0).address);
+  return unsigned(engine.members.size() - 1);
+}
+
 Machine::~Machine() = default;
 
-void Machine::setEpoch(std::uint32_t epoch) {
+void Machine::setEpoch(std::uint32_t epoch, unsigned member) {
   const std::vector<std::uint32_t> words(kMaxCtas, epoch);
+  const Manifest &manifest = state->engine.members[member].manifest;
   for (const Rank &rank : state->engine.ranks) {
-    state->engine.memory.write(rank.region + region::kEpochs, words.data(), words.size() * 4);
+    state->engine.memory.write(rank.regions[member] + region::kEpochs, words.data(), words.size() * 4);
     // Whoever has done so many launches has begun them too.
-    const Manifest &manifest = state->engine.manifest;
-    if (manifest.credits) state->engine.memory.write(rank.region + manifest.credits, words.data(), manifest.ranks * 4);
+    if (manifest.credits)
+      state->engine.memory.write(rank.regions[member] + manifest.credits, words.data(), manifest.ranks * 4);
   }
 }
 
 Buffer Machine::allocate(int rank, std::string label, std::uint64_t bytes, unsigned misalignment) {
-  return {state->engine.memory.allocate(std::move(label), rank, false, bytes, misalignment).address};
+  return {state->engine.memory.allocate(std::move(label), rank, nullptr, bytes, misalignment).address};
 }
 
 void Machine::write(Buffer to, std::span<const std::byte> bytes, std::uint64_t byteOffset) {
@@ -96,24 +106,26 @@ void Machine::read(Buffer from, std::span<std::byte> bytes, std::uint64_t byteOf
 
 bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   Engine &engine = state->engine;
-  const Manifest &manifest = engine.manifest;
   const KernelModule::Entry *entry = launch.kernel ? launch.kernel->find(launch.entry) : nullptr;
   const auto refuse = [&](std::string why) {
     error = "cannot launch `" + launch.entry + "`: " + why;
     return false;
   };
   if (!entry) return refuse("the module has no such entry point");
-  if (rank < 0 || rank >= manifest.ranks) return refuse("there is no rank " + std::to_string(rank));
+  const int ranks = int(engine.ranks.size());
+  if (rank < 0 || rank >= ranks) return refuse("there is no rank " + std::to_string(rank));
+  if (launch.member >= engine.members.size()) return refuse("there is no member " + std::to_string(launch.member));
   if (launch.grid < 1 || launch.grid > kMaxCtas) return refuse("a grid has 1 to 256 CTAs");
   if (launch.cluster < 1 || launch.grid % launch.cluster != 0) return refuse("a grid is whole clusters");
   if (launch.block < 1 || launch.block > 1024) return refuse("a CTA has 1 to 1024 threads");
 
   // Team<N> of runtime/device/coll/types.h, then pointers, extents, scalars and onePacket, 8 bytes each.
   std::vector<std::uint64_t> parameter;
-  for (int hop = 0; hop < manifest.ranks; ++hop)
-    parameter.push_back(engine.ranks[(rank + hop) % manifest.ranks].region);
+  for (int hop = 0; hop < ranks; ++hop)
+    parameter.push_back(engine.ranks[(rank + hop) % ranks].regions[launch.member]);
   const std::uint64_t noTimeout = UINT64_MAX; // deadlock is detected, so no wait needs a limit
-  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank), manifest.clearBytes()});
+  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank),
+                                     engine.members[launch.member].manifest.clearBytes()});
   for (const Pointer &p : launch.arguments) parameter.push_back(p.buffer.address + p.byteOffset);
   parameter.insert(parameter.end(), launch.extents.begin(), launch.extents.end());
   parameter.insert(parameter.end(), launch.scalars.begin(), launch.scalars.end());

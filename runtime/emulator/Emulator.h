@@ -79,6 +79,7 @@ struct Launch {
   std::vector<std::uint64_t> scalars; ///< in the manifest's order, the value at the low end
   bool onePacket = false;             ///< the parameter's last word; as the caller says, right or wrong
   unsigned cluster = 1;               ///< CTAs of a cluster; divides `grid`
+  unsigned member = 0;                ///< whose scratch regions it works in, as Machine numbers them
 };
 
 struct Statistics {
@@ -108,14 +109,17 @@ std::string_view name(Result::Status status);
 /// Ranks with their scratch regions and buffers. Not shared between threads; any number may exist.
 class Machine {
 public:
-  /// `manifest` gives the number of ranks, the scratch region and the names used in reports.
+  /// `manifest` gives the number of ranks, the scratch region of a member and the names used in reports.
   Machine(const Manifest &manifest, const Policy &policy);
   ~Machine();
   Machine(const Machine &) = delete;
   Machine &operator=(const Machine &) = delete;
 
-  /// Makes the regions look as after launch number `epoch`: the next is epoch + 1. Fresh ones are at 0.
-  void setEpoch(std::uint32_t epoch);
+  /// Gives another member, of as many ranks, scratch regions of its own. Returns its number; the constructor's is 0.
+  unsigned add(const Manifest &manifest);
+
+  /// Makes the regions of a member look as after launch number `epoch`: the next is epoch + 1. Fresh ones are at 0.
+  void setEpoch(std::uint32_t epoch, unsigned member = 0);
 
   /// A buffer that begins `misalignment` bytes past a multiple of 256. One byte before or past it is a fault. `label`
   /// is how reports call it.

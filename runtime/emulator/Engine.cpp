@@ -42,10 +42,7 @@ void CtaSet::erase(Cta *cta) {
   position[cta->number] = -1;
 }
 
-Engine::Engine(const Manifest &m, const Policy &p) : manifest(m), policy(p), random(p.seed) {
-  ranks.resize(manifest.ranks);
-  memory.setRegionFill(fillsOf(manifest));
-}
+Engine::Engine(int rankCount, const Policy &p) : policy(p), ranks(rankCount), random(p.seed) {}
 
 Result Engine::run() {
   const auto begin = std::chrono::steady_clock::now();
@@ -106,8 +103,7 @@ void Engine::prepare() {
   threads.assign(threadCount + 1, nullptr);
   units.emplace_back();
   if (policy.detectRaces && fair())
-    races = std::make_unique<RaceDetector>(threadCount, ranks.size(), flagRanges(manifest));
-  policy.checkThreads &= manifest.cyclicThreads;
+    races = std::make_unique<RaceDetector>(threadCount, ranks.size());
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;

@@ -21,9 +21,9 @@ namespace coll::emu {
 
 class Engine {
 public:
-  Engine(const Manifest &manifest, const Policy &policy);
+  Engine(int ranks, const Policy &policy);
 
-  Manifest manifest;
+  std::deque<Member> members; ///< by number
   Policy policy;
   Memory memory;
   std::vector<Rank> ranks;
@@ -101,13 +101,13 @@ private:
 
   // Report.cpp
   std::string describe(std::uint64_t address) const;
-  std::string describeInRegion(std::uint64_t offset) const;
+  std::string describeInRegion(const Manifest &manifest, std::uint64_t offset) const;
   std::string describeThread(const Thread &thread) const;
   std::string describeWaits();
   std::string describeFault(std::uint64_t address, unsigned bytes, const char *verb) const;
   std::string describeAbort();
   std::string describeRace(const RaceDetector::Race &race) const;
-  const Manifest::Mailbox *mailboxAt(std::uint64_t inRegion, std::uint64_t &line) const;
+  static const Manifest::Mailbox *mailboxAt(const Manifest &manifest, std::uint64_t inRegion, std::uint64_t &line);
   std::string describeEvent(const RaceDetector::Event &event) const;
   void trace(const Thread &thread, const char *verb, std::uint64_t address, unsigned bytes, const void *value);
 

@@ -21,22 +21,24 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
 /// Tells the race detector of an access, which `locate` has found good.
 void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad, Order order) {
   const Segment &segment = *memory.near(address);
-  if (!segment.region) return;
-  const std::uint64_t location = memory.location(address), inRegion = address - segment.address;
+  if (!segment.member) return;
+  const std::uint64_t location = memory.location(address);
+  const bool flag = segment.member->isFlag(address - segment.address);
   if (isLoad)
-    races->load(thread, location, inRegion, order);
+    races->load(thread, location, flag, order);
   else
-    races->store(thread, location, inRegion, order);
+    races->store(thread, location, flag, order);
 }
 
 /// A packet's line is its thread's alone, on both sides: what a thread has received it may rely on when it sends.
 void Engine::watchThread(Thread &thread, std::uint64_t address) {
   const Segment &segment = *memory.near(address);
+  if (!segment.member || !segment.member->manifest.cyclicThreads) return;
   const std::uint64_t inRegion = address - segment.address;
-  thread.wraps |= segment.region && inRegion >= region::kWrapCounters && inRegion < region::kWrapCounters + 8;
+  thread.wraps |= inRegion >= region::kWrapCounters && inRegion < region::kWrapCounters + 8;
   if (thread.wraps) return;
   std::uint64_t packet = 0;
-  const Manifest::Mailbox *box = segment.region ? mailboxAt(inRegion, packet) : nullptr;
+  const Manifest::Mailbox *box = mailboxAt(segment.member->manifest, inRegion, packet);
   if (!box || box->sync == "ll128") return; // whose warps take turns
   const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
   if (owner == thread.at.block.x * block + thread.at.thread.x) return;

@@ -122,7 +122,8 @@ struct Rank {
   std::uint64_t pending = 0;            ///< stores of the current launch that have yet to take effect
   std::vector<Cta> ctas;                ///< as many as the largest grid has
   std::size_t firstThread = 0;          ///< number of its thread 0 among all of the machine, less 1
-  std::uint64_t region = 0, status = 0; ///< addresses
+  std::vector<std::uint64_t> regions;   ///< addresses, by member
+  std::uint64_t status = 0;             ///< an address
 
   bool finished() const { return current >= int(launches.size()); }
 };

@@ -39,11 +39,12 @@ Segment::Page *Memory::zeroPage() {
   return static_cast<Segment::Page *>(page);
 }
 
-Segment &Memory::allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment) {
+Segment &Memory::allocate(std::string label, int rank, const Member *member, std::uint64_t bytes,
+                          unsigned misalignment) {
   assert(misalignment < 256);
   auto segment = std::make_unique<Segment>();
   segment->label = std::move(label);
-  segment->rank = rank, segment->region = region, segment->bytes = bytes;
+  segment->rank = rank, segment->member = member, segment->bytes = bytes;
   segment->address = base + granules.size() * kGranule + kRedZone + misalignment;
   segment->pages.resize((misalignment + bytes + Segment::kPageBytes - 1) / Segment::kPageBytes);
   const std::uint64_t end = kRedZone + misalignment + bytes + kRedZone;
@@ -61,10 +62,10 @@ Segment::Page *Memory::freshPage(const Segment &segment, std::uint64_t page) {
   };
   const std::uint64_t begin = page * Segment::kPageBytes, end = begin + Segment::kPageBytes;
   const std::uint32_t poison[4] = {kPoison, kPoison, kPoison, kPoison};
-  if (!segment.region)
+  if (!segment.member)
     for (std::uint64_t at = begin; at < end; at += 16) fill(at, poison);
   else
-    for (const auto &range : fills)
+    for (const auto &range : segment.member->fills)
       for (std::uint64_t at = std::max(begin, range.begin); at < std::min(end, range.end); at += 16)
         fill(at, range.words.data() + (at - range.begin) / 4 % range.words.size());
   return fresh;

@@ -2,6 +2,7 @@
 // Knows nothing of threads' order; Engine decides what takes effect when and which version a load may see.
 #pragma once
 
+#include "coll/Manifest.h"
 #include "coll/emulated.h"
 
 #include <array>
@@ -50,6 +51,23 @@ struct alignas(64) Line {
   }
 };
 
+/// What a fresh region holds in a stretch that begins at a multiple of 16 bytes: `words`, again and again. All other
+/// bytes are zero, which is how the runtime leaves them.
+struct FillRange {
+  std::uint64_t begin, end;
+  std::array<std::uint32_t, 32> words;
+};
+
+/// A member whose kernels run: every rank has a scratch region of it.
+struct Member {
+  explicit Member(const Manifest &manifest);
+  bool isFlag(std::uint64_t inRegion) const; ///< a word that only ever grows
+
+  const Manifest manifest;
+  const std::vector<FillRange> fills;
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> flags;
+};
+
 /// A buffer or a scratch region. What is left of its granules is red zone.
 struct Segment {
   static constexpr std::uint64_t kPageBytes = 1024;
@@ -59,16 +77,9 @@ struct Segment {
 
   std::string label;
   int rank;
-  bool region;
+  const Member *member; ///< whose scratch region it is; null for a buffer
   std::uint64_t address, bytes;
   std::vector<Page *> pages; ///< null until touched
-};
-
-/// What a fresh region holds in a stretch that begins at a multiple of 16 bytes: `words`, again and again. All other
-/// bytes are zero, which is how the runtime leaves them.
-struct FillRange {
-  std::uint64_t begin, end;
-  std::array<std::uint32_t, 32> words;
 };
 
 class Memory {
@@ -81,8 +92,7 @@ public:
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
-  Segment &allocate(std::string label, int rank, bool region, std::uint64_t bytes, unsigned misalignment);
-  void setRegionFill(std::vector<FillRange> ranges) { fills = std::move(ranges); }
+  Segment &allocate(std::string label, int rank, const Member *member, std::uint64_t bytes, unsigned misalignment);
 
   /// The segment that owns this address or whose red zone it is in; null if nothing lies near.
   Segment *near(std::uint64_t address) const {
@@ -117,7 +127,6 @@ private:
   std::uint64_t base = 0, reservedBytes = 0;
   std::vector<Segment *> granules;
   std::vector<std::unique_ptr<Segment>> segments;
-  std::vector<FillRange> fills;
 
   // Pages come from blocks that grow with the run, the large ones of the host's large pages.
   struct Block {

@@ -6,16 +6,8 @@
 using namespace coll::emu;
 using coll::emulated::Order;
 
-RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount,
-                           std::vector<std::pair<std::uint64_t, std::uint64_t>> flags)
-    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), ranksPerformed(ranks),
-      flags(std::move(flags)) {}
-
-bool RaceDetector::isFlag(std::uint64_t inRegion) const {
-  for (const auto &[begin, end] : flags)
-    if (inRegion >= begin && inRegion < end) return true;
-  return false;
-}
+RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount)
+    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), ranksPerformed(ranks) {}
 
 void RaceDetector::join(Clock &into, const Clock &other) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
@@ -44,8 +36,7 @@ void RaceDetector::threadEnds(const Thread &thread) {
   join(ranksPerformed[thread.cta->rank], t.performed);
 }
 
-void RaceDetector::load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
-  const bool flag = isFlag(inRegion);
+void RaceDetector::load(const Thread &thread, std::uint64_t location, bool flag, Order order) {
   const Load load{location / (flag ? 4 : 16) * (flag ? 4 : 16), flag, order};
   std::vector<Load> &unsettled = of(thread).unsettled;
   std::erase_if(unsettled, [&](const Load &earlier) { return earlier.key == load.key; });
@@ -87,10 +78,9 @@ void RaceDetector::settle(const Thread &thread) {
   t.unsettled.clear();
 }
 
-void RaceDetector::store(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, Order order) {
+void RaceDetector::store(const Thread &thread, std::uint64_t location, bool flag, Order order) {
   settle(thread);
   PerThread &t = of(thread);
-  const bool flag = isFlag(inRegion);
   Place &place = places[location / (flag ? 4 : 16) * (flag ? 4 : 16)];
   const Event writer = {thread.number, t.launch, t.known[thread.number] + 1};
   if (!flag) {

@@ -20,16 +20,14 @@ namespace coll::emu {
 
 class RaceDetector {
 public:
-  /// `flags`: where a region has words that only ever grow, so that overwriting one is no race.
-  RaceDetector(std::size_t threadCount, std::size_t rankCount,
-               std::vector<std::pair<std::uint64_t, std::uint64_t>> flags);
+  RaceDetector(std::size_t threadCount, std::size_t rankCount);
 
-  // Called as they happen, in the order of the run. `location` is Memory::location of the access, `inRegion` its
-  // offset in the region.
+  // Called as they happen, in the order of the run. `location` is Memory::location of the access; `flag`: of a word that
+  // only ever grows, so that overwriting it is no race.
   void launchBegins(const Thread &thread, int launch);
   void threadEnds(const Thread &thread);
-  void load(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, emulated::Order order);
-  void store(const Thread &thread, std::uint64_t location, std::uint64_t inRegion, emulated::Order order);
+  void load(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
+  void store(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
   void fence(const Thread &thread);
   void arrives(const Thread &thread) { settle(thread); } ///< at a CTA barrier
   void ctaBarrier(const std::vector<Thread *> &threads); ///< all have arrived
@@ -83,7 +81,6 @@ private:
 
   PerThread &of(const Thread &thread) { return threads[thread.number]; }
   static void join(Clock &into, const Clock &other);
-  bool isFlag(std::uint64_t inRegion) const;
   void settle(const Thread &thread);
   void performAll(const Thread &thread);
   void report(Race::Kind kind, Event first, Event second, std::uint64_t location);
@@ -91,7 +88,6 @@ private:
   std::vector<PerThread> threads;
   std::vector<Clock> ranks, ranksPerformed; ///< at the end of the launches so far
   std::unordered_map<std::uint64_t, Place> places;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> flags;
   std::optional<Race> found;
 };
 

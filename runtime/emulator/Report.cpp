@@ -53,8 +53,15 @@ std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
   return region::headerBytes(manifest.ranks, manifest.barriers);
 }
 
+Member::Member(const Manifest &m) : manifest(m), fills(fillsOf(m)), flags(flagRanges(m)) {}
+
+bool Member::isFlag(std::uint64_t inRegion) const {
+  return std::any_of(flags.begin(), flags.end(),
+                     [&](const auto &range) { return inRegion >= range.first && inRegion < range.second; });
+}
+
 /// The mailbox that a place of a region is in, and which packet of its slot; null if in none.
-const coll::Manifest::Mailbox *Engine::mailboxAt(std::uint64_t inRegion, std::uint64_t &line) const {
+const coll::Manifest::Mailbox *Engine::mailboxAt(const Manifest &manifest, std::uint64_t inRegion, std::uint64_t &line) {
   for (const auto &box : manifest.mailboxes) {
     if (inRegion < box.offset || inRegion >= endOf(box)) continue;
     line = (inRegion - box.offset) / box.lineBytes % box.lines;
@@ -63,7 +70,7 @@ const coll::Manifest::Mailbox *Engine::mailboxAt(std::uint64_t inRegion, std::ui
   return nullptr;
 }
 
-std::string Engine::describeInRegion(std::uint64_t offset) const {
+std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t offset) const {
   const std::uint64_t n = ranks.size();
   if (offset < region::kEpochs) return "word of the last launch's grid";
   if (offset < region::kWrapCounters) return format("epoch word %llu", wide((offset - region::kEpochs) / 4));
@@ -94,8 +101,12 @@ std::string Engine::describe(std::uint64_t address) const {
   if (!segment) return format("address 0x%llx, which is in no buffer", wide(address));
   const auto offset = std::int64_t(address - segment->address);
   const bool inside = offset >= 0 && std::uint64_t(offset) < segment->bytes;
-  if (segment->region && inside) return format("rank %d's ", segment->rank) + describeInRegion(offset);
-  const std::string whose = segment->region ? "the scratch region" : "`" + segment->label + "`";
+  if (segment->member && inside) {
+    const Manifest &manifest = segment->member->manifest;
+    return format("rank %d's ", segment->rank) + describeInRegion(manifest, offset) +
+           (members.size() > 1 ? " of `" + manifest.member + "`" : "");
+  }
+  const std::string whose = segment->member ? "the scratch region" : "`" + segment->label + "`";
   return format("%s of rank %d at byte %lld (it has %llu bytes)", whose.c_str(), segment->rank, (long long)offset,
                 wide(segment->bytes));
 }
@@ -184,7 +195,8 @@ std::string Engine::describeAbort() {
     const std::string what = box == kBarrier                   ? "a barrier"
                              : box == kWrap                    ? "the meeting at the wrap of the epoch"
                              : box == kCredit                  ? "a credit"
-                             : box < manifest.mailboxes.size() ? "mailbox `" + manifest.mailboxes[box].name + "`"
+                             : members.size() == 1 && box < members[0].manifest.mailboxes.size()
+                                 ? "mailbox `" + members[0].manifest.mailboxes[box].name + "`"
                                                                : format("mailbox %u", box);
     text += format("rank %u, CTA %u gave up waiting for %s, slot %u: epoch %u wanted, %u found\n", rank, cta,
                    what.c_str(), slot, wanted, seen);
@@ -195,7 +207,7 @@ std::string Engine::describeAbort() {
 /// Of scratch alone: buffers are nobody else's business.
 void Engine::trace(const Thread &thread, const char *verb, std::uint64_t address, unsigned bytes, const void *value) {
   const Segment *segment = memory.near(address);
-  if (!segment || !segment->region) return;
+  if (!segment || !segment->member) return;
   std::string bits;
   for (unsigned b = bytes; b-- > 0;) bits += format("%02x", static_cast<const std::uint8_t *>(value)[b]);
   events.push_back(describeThread(thread) + ": " + verb + " 0x" + bits + " at " + describe(address));

@@ -298,3 +298,55 @@ TEST(Emulator, EveryScheduleFindsAnEarlyRead) {
     EXPECT_GT(bad, 0) << name(Policy::adversarial(schedule).schedule);
   }
 }
+
+namespace {
+
+/// Two kernels, launched in turn on every rank, in regions of their own or all in the first one's. `crossed`: rank 1
+/// launches them in the other order.
+Result::Status inTurn(std::uint64_t seed, bool shareRegion, bool crossed) {
+  AllReduce job[2];
+  job[0].file = "oneshot_ll.cu", job[0].sync = "ll";
+  job[1].file = "oneshot_ll.cu", job[1].sync = "ll", job[1].copies = 3;
+  for (AllReduce &j : job) j.ranks = 2;
+  std::shared_ptr<const KernelModule> modules[2];
+  for (int k = 0; k < 2; ++k)
+    modules[k] = kernel(job[k].file, {"RANKS 2", "TYPE int", "LINES 64", "COPIES " + std::to_string(job[k].copies)}, {"allreduce"});
+  const coll::Manifest manifests[2] = {job[0].manifest(), job[1].manifest()};
+  Machine machine(manifests[1], Policy::adversarial(seed)); // the larger region first, which both fit
+  EXPECT_EQ(machine.add(manifests[0]), 1u);
+  std::vector<Buffer> outputs;
+  for (int rank = 0; rank < 2; ++rank)
+    for (unsigned number = 0; number < 8; ++number) {
+      const Buffer x = machine.allocate(rank, "x", 256), y = machine.allocate(rank, "y", 256);
+      const std::vector<int> ones(64, int(number));
+      machine.write(x, std::as_bytes(std::span(ones)));
+      outputs.push_back(y);
+      const unsigned k = (number + (crossed && rank == 1)) % 2;
+      std::string error;
+      EXPECT_TRUE(machine.launch(rank, {modules[1 - k], "allreduce", 1, 32, {{x}, {y}}, {64}, {}, false, 1, shareRegion ? 0 : k}, error)) << error;
+    }
+  const Result result = machine.run();
+  if (result.status != Result::Ok) return result.status;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    std::vector<int> is(64);
+    machine.read(outputs[i], std::as_writable_bytes(std::span(is)));
+    if (is != std::vector<int>(64, 2 * int(i % 8))) return Result::StepLimit; // stands for a wrong result
+  }
+  return Result::Ok;
+}
+
+} // namespace
+
+// Members have scratch of their own, so their launches may follow each other in any order that is the same everywhere.
+TEST(EmulatorMembers, EachHasItsOwnScratch) {
+  int bad = 0;
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    EXPECT_EQ(inTurn(seed, false, false), Result::Ok) << seed;
+    bad += inTurn(seed, true, false) != Result::Ok;
+  }
+  EXPECT_GT(bad, 0) << "kernels of different depth must not share a region";
+}
+
+TEST(EmulatorMembers, OrderIsTheSameOnAllRanks) {
+  EXPECT_EQ(inTurn(1, false, true), Result::Deadlock);
+}
