@@ -54,7 +54,7 @@ void Order::reset() {
   slots.resize(total);
   flags.assign(expansion.slots.size() * strands, {});
   creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
-  credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * width * parts() : 0, 0);
+  credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * givers() * width * parts() : 0, 0);
 }
 
 Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
@@ -97,7 +97,7 @@ void Order::perform(const ScheduledEvent &e) {
     case Kind::Fence: fence(c); break;
     case Kind::Signal: signal(e, c, s); break;
     case Kind::Await: await(e, c, s); break;
-    case Kind::AwaitCredit: awaitCredit(e, c); break;
+    case Kind::AwaitCredit: awaitCredit(e, c, s); break;
     default: branch(e, c, std::size_t(e.rank) * strands + s);
     }
   }
@@ -210,24 +210,32 @@ void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
   c.snapshot = -1;
 }
 
-Order::Tick *Order::creditOf(int launch, int rank) {
-  return credits.data() + (std::size_t(launch % creditLaunches) * ranks + rank) * width * parts();
+Order::Tick *Order::creditOf(int launch, int rank, int strand) {
+  const int giver = givers() > 1 ? strand : 0;
+  return credits.data() + ((std::size_t(launch % creditLaunches) * ranks + rank) * givers() + giver) * width * parts();
 }
 
-// Any thread of the rank may be the one that gives it, so it says what all of them know.
+// Of a launch, any thread of the rank may be the one that gives it, so it says what all of them know: that includes that
+// all are done with the launches before. No thread knows that of chunks. There CTA c tells CTA c of the others when its
+// threads have met, as with a signal.
 void Order::credit(const ScheduledEvent &e) {
-  Tick *given = creditOf(launch, e.rank);
   const std::size_t each = std::size_t(width) * parts();
-  std::copy_n(chain(e.rank, 0).seen, each, given);
-  for (int p = 1; p < strands; ++p)
-    for (std::size_t i = 0; i < each; ++i) given[i] = std::min(given[i], chain(e.rank, p).seen[i]);
-  if (weak() && !e.step->releases) std::fill_n(given + width, width, 0);
+  for (int g = 0; g < givers(); ++g) {
+    Tick *given = creditOf(launch, e.rank, g);
+    if (e.step->releases && givers() > 1) release(chain(e.rank, g));
+    std::copy_n(chain(e.rank, g).seen, each, given);
+    for (int p = 1; p < strands && givers() == 1; ++p)
+      for (std::size_t i = 0; i < each; ++i) given[i] = std::min(given[i], chain(e.rank, p).seen[i]);
+    if (weak() && !e.step->releases) std::fill_n(given + width, width, 0);
+  }
 }
 
-void Order::awaitCredit(const ScheduledEvent &e, Chain &c) {
-  const int begun = launch - copies[e.step->box] + 1;
+// What a CTA gave in an earlier launch, another grid may have made true of other packets: its chunks count for nothing.
+void Order::awaitCredit(const ScheduledEvent &e, Chain &c, int strand) {
+  int begun = launch - copies[e.step->box] + 1;
+  if (expansion.program->chunks) begun = std::max(begun, launchBegin[launch]);
   if (begun < 0) return;
-  const Tick *given = creditOf(begun, e.step->peer);
+  const Tick *given = creditOf(begun, e.step->peer, strand);
   const bool acquires = e.packets == ir::kNone;
   raise(c.seen, given);
   if (weak()) raise(acquires ? c.caused : c.pending, given + width);

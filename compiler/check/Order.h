@@ -100,7 +100,7 @@ private:
   std::vector<Chain> chains;
   std::vector<Slot> slots;
   std::vector<Flag> flags;
-  std::vector<Tick> credits; ///< clocks that ranks gave in the last launches, `creditLaunches` of them
+  std::vector<Tick> credits; ///< clocks that ranks, of chunks their CTAs, gave in the last epochs, `creditLaunches` of them
   int creditLaunches = 0;
   std::vector<int> copies;
   std::vector<std::size_t> slotBase;
@@ -132,8 +132,10 @@ private:
   void signal(const ScheduledEvent &e, Chain &c, int strand);
   void await(const ScheduledEvent &e, Chain &c, int strand);
   void credit(const ScheduledEvent &e);
-  void awaitCredit(const ScheduledEvent &e, Chain &c);
-  Tick *creditOf(int launch, int rank);
+  void awaitCredit(const ScheduledEvent &e, Chain &c, int strand);
+  Tick *creditOf(int launch, int rank, int strand);
+  /// Who gives a credit on a rank: any thread for all of a launch, of a chunk each CTA for itself.
+  int givers() const { return expansion.program->chunks ? strands : 1; }
   void release(Chain &c);
   void fence(Chain &c);
   void barrier();

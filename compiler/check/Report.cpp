@@ -186,7 +186,8 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
   const auto answered = llvm::count_if(program.mailboxes, [](const ir::Mailbox &m) { return m.reuse == ir::Reuse::Ack; });
   if (answered > 0) {
     text += "whoever fills a slot " + std::string(answered < long(program.mailboxes.size()) ? "with `reuse ack` " : "") +
-            "again has waited until its reader has begun a later launch than the one that read it (rule T4, ack)";
+            "again has waited until its reader has begun a later " + epochWord(program) +
+            " than the one that read it (rule T4, ack)";
     if (answered == long(program.mailboxes.size())) return text + resultText(program);
     text += "; of the others, ";
   }
@@ -242,7 +243,7 @@ std::string strengthText(const ir::Program &program, const Verdict &verdict) {
     ll |= m.sync == ir::Sync::LL;
     sentinel |= m.sync == ir::Sync::Sentinel;
     counter |= m.sync == ir::Sync::Counter;
-    grid |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
+    grid |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter || (program.chunks && m.reuse == ir::Reuse::Ack);
   }
   std::string text = verdict.assumptions.empty() ? "the PTX memory model alone" : "the PTX memory model";
   if (ll) text += ", 8-byte words of data and flag being single-copy atomic";
@@ -284,9 +285,10 @@ std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Opt
   ir::walk(program.body, [&](const ir::Stmt &s) {
     const auto *barrier = std::get_if<ir::Barrier>(&s.op());
     const auto *await = std::get_if<ir::Await>(&s.op());
-    if ((!barrier && !await) || !r.explanation.empty()) return;
+    const auto *credit = program.chunks ? std::get_if<ir::AwaitCredit>(&s.op()) : nullptr;
+    if ((!barrier && !await && !credit) || !r.explanation.empty()) return;
     r.kind = Refutation::Kind::Deadlock;
-    r.first.where = barrier ? barrier->where : await->where;
+    r.first.where = barrier ? barrier->where : await ? await->where : credit->where;
     r.explanation = "CTA c of a rank waits here for CTA c of another, which a rank with fewer CTAs does not have";
     r.fix = "launch the same grid on all ranks, or use `sync ll`, which packets wait for one by one";
   });

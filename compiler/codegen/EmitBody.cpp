@@ -203,9 +203,9 @@ private:
 
   // ---- Credits ----
 
-  /// In the first packet loop, behind its first loads, where nothing is released.
+  /// In the first packet loop, behind its first loads, where nothing is released and threads need not meet.
   void giveCredits(SourceOffset where, const Credit &credit) {
-    if (!credit.releases && std::holds_alternative<PacketLoop>(program.body[2].op())) {
+    if (!credit.releases && !program.chunks && std::holds_alternative<PacketLoop>(program.body[2].op())) {
       givesInLoop = true;
       return;
     }

@@ -143,7 +143,9 @@ private:
         if (const auto *credit = std::get_if<Credit>(&s.op())) releases = credit->releases;
       });
       out.line("using Credits = coll::Credits<N, " + llvm::Twine(*program.creditOffset) + ", " +
-               (releases ? "true" : "false") + ">; // offset in the region, whether they release");
+               (releases ? "true" : "false") +
+               (program.chunks ? ", true>; // offset in the region, whether they release, of chunks"
+                               : ">; // offset in the region, whether they release"));
     }
     const Wire wire = program.wire();
     const unsigned units = program.bulkUnits();

@@ -18,6 +18,10 @@ public:
     const SourceOffset first = whereOf(program.body[1]), last = whereOf(program.body.back());
     bool waited = false;
     outer(program.body, waited);
+    // A chunk's credit speaks for the threads that its CTA has met, whose own fences do not reach it.
+    walk(program.body, [&](Stmt &s) {
+      if (auto *credit = std::get_if<Credit>(&s.op())) credit->releases |= program.chunks.has_value();
+    });
     program.body.insert(program.body.begin() + 1, Fence{first});
     if (waited) program.body.insert(program.body.end() - 1, Fence{last});
   }

@@ -85,7 +85,8 @@ bool assignMemory(Program &program, Context &context) {
   walk(program.body, [&](const Stmt &s) {
     if (std::holds_alternative<Credit>(s.op())) program.creditOffset = at;
   });
-  if (program.creditOffset) at = llvm::alignTo(at + std::uint64_t(program.ranks) * 4, 128);
+  const std::uint64_t credits = std::uint64_t(program.ranks) * (program.chunks ? kMaxCtas : 1);
+  if (program.creditOffset) at = llvm::alignTo(at + credits * 4, 128);
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);

@@ -126,6 +126,7 @@ emu::Policy Adversary::policyOf(std::uint64_t seed) const {
 }
 
 LaunchShape Adversary::shapeOf(const Manifest &manifest, std::uint64_t seed, std::uint64_t number, int rank) const {
+  if (settings.shape) return *settings.shape;
   if (settings.unequalGrids) return randomShape(manifest, mix(mix(seed, 4), number * manifest.ranks + rank));
   if (seed == 0) return {manifest.ranks <= 4 ? 2u : 1u, 32};
   return randomShape(manifest, mix(mix(seed, 4), number));

@@ -5,6 +5,8 @@
 #include "context/RunLayout.h"
 #include "emulator/Emulator.h"
 
+#include <optional>
+
 namespace coll::tool {
 
 /// A kernel, or several whose launches follow each other in random order, each with scratch of its own; compiled for
@@ -15,6 +17,7 @@ public:
     emu::Atomicity atomicity = emu::Atomicity::Element;
     unsigned residentCtas = 0; ///< as Policy has it
     bool unequalGrids = false; ///< ranks launch different numbers of CTAs
+    std::optional<LaunchShape> shape = {}; ///< of all launches; random if empty
     bool interpret = false;    ///< the IR itself, instead of the text compiled for the CPU
     std::uint32_t firstEpoch = 0; ///< the number of the first launch; 0: 1, or now and then one near the last
     unsigned trace = 0;        ///< how many of the last events of a run to tell of

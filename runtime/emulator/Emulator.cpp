@@ -87,8 +87,9 @@ void Machine::setEpoch(std::uint32_t epoch, unsigned member) {
   for (const Rank &rank : state->engine.ranks) {
     state->engine.memory.write(rank.regions[member] + region::kEpochs, words.data(), words.size() * 4);
     // Whoever has done so many launches has begun them too.
-    if (manifest.credits)
-      state->engine.memory.write(rank.regions[member] + manifest.credits, words.data(), manifest.ranks * 4);
+    if (!manifest.credits) continue;
+    const std::vector<std::uint32_t> credits((headerBytes(manifest) - manifest.credits) / 4, epoch);
+    state->engine.memory.write(rank.regions[member] + manifest.credits, credits.data(), credits.size() * 4);
   }
 }
 
@@ -134,6 +135,12 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
     return refuse("it takes " + std::to_string(entry->parameterBytes) + " bytes of parameters, not " +
                   std::to_string(parameter.size() * 8));
 
+  const int number = int(engine.ranks[rank].launches.size());
+  for (const Pointer &p : launch.arguments)
+    if (Segment *segment = engine.memory.near(p.buffer.address); segment && segment->rank == rank) {
+      if (segment->lastLaunch < 0) segment->firstLaunch = number;
+      segment->lastLaunch = number;
+    }
   engine.ranks[rank].launches.push_back(
       {launch.kernel, launch.entry, entry->call, launch.grid, launch.block, launch.cluster, std::move(parameter)});
   return true;

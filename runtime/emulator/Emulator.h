@@ -95,7 +95,8 @@ struct Result {
     Ok,
     Deadlock,  ///< no thread can run and no store is on its way
     Fault,     ///< an access outside every buffer, misaligned, or around the device headers
-    Race,      ///< two accesses that nothing orders; only with Policy::detectRaces
+    Race,      ///< a peer's argument is touched outside the peer's launch; with Policy::detectRaces also two accesses
+               ///< that nothing orders, with checkThreads also a packet that two threads touch
     StepLimit, ///< the policy's limit of steps; a livelock, or a limit too small
     Aborted,   ///< a kernel gave up a wait
   };

@@ -59,6 +59,8 @@ private:
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
   void watchRace(const Thread &thread, std::uint64_t address, bool isLoad, emulated::Order order);
   void watchThread(Thread &thread, std::uint64_t address);
+  bool isOwners(const Segment &segment) const;
+  void noteUntimely(const Segment &segment, const Thread &thread, std::uint64_t address, const char *verb);
   unsigned unitBytes(unsigned elementBytes, unsigned bytes) const;
   void loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, void *value, emulated::Order order,
                 bool mayBeStale = true);

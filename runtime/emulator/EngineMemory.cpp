@@ -15,7 +15,25 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
       address % bytes != 0)
     fail(describeFault(address, bytes, verb));
+  if (!isOwners(*segment)) {
+    noteUntimely(*segment, *running, address, verb);
+    for (;;) leave();
+  }
   return memory.line(*segment, address);
+}
+
+/// An argument is its rank's to give only while a launch that has it lasts: before, kernels that write it may be running,
+/// and after, others that use it again.
+bool Engine::isOwners(const Segment &segment) const {
+  const int current = ranks[segment.rank].current;
+  return segment.lastLaunch < 0 || (segment.firstLaunch <= current && current <= segment.lastLaunch);
+}
+
+void Engine::noteUntimely(const Segment &segment, const Thread &thread, std::uint64_t address, const char *verb) {
+  const bool early = ranks[segment.rank].current < segment.firstLaunch;
+  report = std::string(verb) + (early ? " before its owner has begun the launch: " : " after the end of its owner's launch: ") +
+           describe(address) + "\n  by " + describeThread(thread) + "\n";
+  status = Result::Race;
 }
 
 /// Tells the race detector of an access, which `locate` has found good.
@@ -312,6 +330,8 @@ void Engine::commit(Pending &unit) {
   if (unit.below) units[unit.below].above = 0;
   if (policy.trace) trace(*unit.thread, unit.add ? "adds" : "stores", unit.address, unit.size, unit.bytes);
   apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
+  if (const Segment &segment = *memory.near(unit.address); !isOwners(segment) && status == Result::Ok)
+    noteUntimely(segment, *unit.thread, unit.address, "store that takes effect");
 
   std::uint32_t *link = &unit.line->pending;
   while (*link != unit.number) link = &units[*link].next;

@@ -80,6 +80,7 @@ struct Segment {
   const Member *member; ///< whose scratch region it is; null for a buffer
   std::uint64_t address, bytes;
   std::vector<Page *> pages; ///< null until touched
+  int firstLaunch = -1, lastLaunch = -1; ///< of its rank, that have it for an argument; -1: none
 };
 
 class Memory {

@@ -49,7 +49,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const
 }
 
 std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
-  if (manifest.credits) return (manifest.credits + std::uint64_t(manifest.ranks) * 4 + 127) / 128 * 128;
+  const std::uint64_t credits = std::uint64_t(manifest.ranks) * (manifest.chunkPackets ? kMaxCtas : 1);
+  if (manifest.credits) return (manifest.credits + credits * 4 + 127) / 128 * 128;
   return region::headerBytes(manifest.ranks, manifest.barriers);
 }
 
@@ -76,7 +77,7 @@ std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t off
   if (offset < region::kWrapCounters) return format("epoch word %llu", wide((offset - region::kEpochs) / 4));
   if (offset < region::kBarrierWords) return format("wrap counter %llu", wide((offset - region::kWrapCounters) / 4));
   if (manifest.credits && offset >= manifest.credits && offset < headerBytes(manifest))
-    return format("the credit of rank %llu", wide((offset - manifest.credits) / 4));
+    return format("the credit of rank %llu", wide((offset - manifest.credits) / 4 % n));
   if (offset < headerBytes(manifest)) {
     const std::uint64_t word = (offset - region::kBarrierWords) / 4;
     return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),

@@ -34,6 +34,24 @@ void dropBarriers(ir::Program &p) {
   p.barriers = 0;
 }
 
+/// The barrier of that number.
+std::function<void(ir::Program &)> dropBarrier(std::uint32_t number) {
+  return [number](ir::Program &p) {
+    drop(p.body, [&](const ir::Stmt &s) {
+      const auto *barrier = std::get_if<ir::Barrier>(&s.op());
+      return barrier && barrier->number == number;
+    });
+    p.barriers = 0;
+    for (ir::Stmt &s : p.body)
+      if (auto *barrier = std::get_if<ir::Barrier>(&s.op())) barrier->number = p.barriers++;
+  };
+}
+
+template <class Op>
+void dropAll(ir::Program &p) {
+  drop(p.body, [](const ir::Stmt &s) { return consistsOf<Op>(s); });
+}
+
 void dropClears(ir::Program &p) {
   drop(p.body, [](const ir::Stmt &s) { return std::holds_alternative<ir::Clear>(s.op()); });
 }
@@ -203,6 +221,55 @@ std::string broadcast(int depth) {
   return text.replace(text.find("DEPTH"), 5, std::to_string(depth));
 }
 
+/// What `coll::counter` waits for, without the word that says how far it has counted.
+const char *const kCountOnce = R"(
+__device__ inline void countOnce(coll::Launch<N> &launch) {
+  const char *count = launch.team.peer[0] + Acc::countOf(0);
+  if (threadIdx.x == 0)
+    while (coll::ptx::loadAcquire4(count) < N) coll::ptx::spinHint(count);
+  coll::ptx::ctaSync();
+}
+)";
+
+/// What has been added, left as it is.
+const char *const kKept = R"(
+struct Kept : Acc {
+  template <coll::u32 kCount>
+  __device__ static void receive(coll::Launch<N> &launch, coll::u32 first, coll::u32, coll::u32 i,
+                                 Packet (&part)[kCount]) {
+    if (launch.active)
+      part[0] = coll::detail::loadWhole<Packet>(launch.team.peer[0] + at(launch.epoch, first, i));
+  }
+};
+)";
+
+const char *const kStream = R"(coll 1
+use ALL
+algorithm stream<S in {ll, flag}> for ALL on lsa(2..8) {
+  mailbox box[N] of T[M] sync S REUSE
+  pipeline c in 0 .. chunks(x, 4Ki) {
+    BODY
+  }
+}
+)";
+
+std::string stream(const std::string &collective, const std::string &body, const std::string &reuse = "") {
+  std::string text = kStream;
+  text.replace(text.find("REUSE"), 5, reuse);
+  for (std::size_t at; (at = text.find("ALL")) != std::string::npos;) text.replace(at, 3, collective);
+  return text.replace(text.find("BODY"), 4, body);
+}
+
+const std::string kStreamReduced = stream("allreduce", "forall p in ranks: x -> p.box[me]\n    y = reduce(op, r in ranks: box[r])");
+const std::string kStreamSpread = stream("broadcast", "if me == root { forall p in ranks: x -> p.box[me] }\n    y = box[root]", "reuse ack");
+
+/// Two-shot in chunks, as gatheredByOthers.
+ir::Program chunksGatheredByOthers(bool others) {
+  ir::Program p = gatheredByOthers(others);
+  p.chunks = ir::Chunks{piece({"M"}, {}), 1024, 0};
+  return p;
+}
+
 const char *const kRing = R"(coll 1
 collective gather<T in any>(in x: T[M], out y: T[N][M])
   ensures forall r in ranks: y[r] == r.x
@@ -232,6 +299,12 @@ check::Options anyGrid() {
   check::Options o;
   o.sameGrid = false;
   return o;
+}
+/// A packet for each thread even of a whole chunk.
+tool::Adversary::Settings shape(LaunchShape of) {
+  tool::Adversary::Settings s;
+  s.shape = of;
+  return s;
 }
 tool::Adversary::Settings unequalGrids() {
   tool::Adversary::Settings s;
@@ -285,6 +358,41 @@ std::vector<Mutant> table() {
       {.name = "BarrierLeftOut", .text = "allreduce", .member = "oneshot.barrier", .change = dropBarriers, .kind = early,
        .line = sum},
 
+      // ---- several epochs in a launch ----
+      {.name = "ChunksTwoCopies", .text = kStreamReduced, .member = "stream.ll", .ranks = 3, .change = copies({2}),
+       .kind = overwrite, .line = push, .settings = shape({16, 32}), .extents = {{"M", 1030}}, .shows = box},
+      {.name = "ChunksWithRotatedThreads", .text = kStreamReduced, .member = "stream.ll", .byHand = chunksGatheredByOthers,
+       .kind = overwrite,
+       .edits = {{"[&](coll::u32 k) {", "[&](coll::u32 j) {\n      const coll::u32 k = (j + c * 32) % chunks.size(c);"}},
+       .extents = {{"M", 2500}}, .shows = "thread map: packet"},
+      {.name = "ChunksOneWayWithoutCredits", .text = kStreamSpread, .member = "stream.ll",
+       .change = dropAll<ir::AwaitCredit>, .kind = overwrite, .line = push, .extents = {{"M", 2500}}, .shows = box},
+      {.name = "ChunksOneWayWithoutCreditsFlag", .text = kStreamSpread, .member = "stream.flag",
+       .change = dropAll<ir::AwaitCredit>, .kind = overwrite, .line = push, .extents = {{"M", 2500}}, .shows = box},
+      {.name = "CreditsOfCtasOfDifferentGrids", .text = kStreamSpread, .member = "stream.ll", .options = anyGrid(),
+       .kind = Kind::Deadlock, .line = push, .edits = {{"", ""}}, .settings = unequalGrids(), .extents = {{"M", 2500}}},
+
+      // ---- windows ----
+      {.name = "PullBeforeTheBarrier", .text = "allreduce", .member = "pull_oneshot", .change = dropBarrier(0),
+       .kind = Kind::MissingBarrier, .line = "r.x", .shows = "before its owner has begun the launch"},
+      {.name = "PushBeforeTheBarrier", .text = "allgather", .member = "push", .change = dropBarrier(0),
+       .kind = Kind::MissingBarrier, .line = "x -> p.y[me]", .shows = "before its owner has begun the launch"},
+      {.name = "PushWithoutTheClosingBarrier", .text = "allgather", .member = "push", .change = dropBarrier(1),
+       .kind = Kind::MissingBarrier, .line = "x -> p.y[me]"},
+      {.name = "PushedPieceNotAwaited", .text = "allgather", .member = "ring_push", .change = dropAll<ir::Await>,
+       .kind = early, .line = "y[me - s]"},
+
+      // ---- counters ----
+      {.name = "CounterTargetNotAdvanced", .text = "allreduce", .member = "counter.flag", .change = dropAll<ir::Await>,
+       .kind = early, .line = "+> p.acc", .edits = {{"Acc::await(launch, 0, 1)", "countOnce(launch)"}},
+       .prelude = kCountOnce},
+      {.name = "CounterNotZeroed", .text = "allreduce", .member = "counter.flag", .change = dropClears, .kind = stale,
+       .line = "let s = acc", .edits = {{"coll::readSlot<Acc>", "coll::readSlot<Kept>"}}, .prelude = kKept},
+
+      // ---- epilogues ----
+      {.name = "FusedOneCopy", .text = "allreduce_rmsnorm", .member = "oneshot.ll", .change = copies({1}),
+       .kind = overwrite, .line = push, .shows = box},
+
       // ---- public defects of other libraries: sentinels ----
       {.name = "S01NegativeZeroSentAsItIs", .text = "allreduce", .member = "oneshot.sentinel",
        .change = [](ir::Program &p) { p.mailboxes[0].canonical = false; }, .kind = Kind::NoSpareValue, .line = "mailbox box",
@@ -310,6 +418,8 @@ std::vector<Mutant> table() {
       {.name = "R03WordNotReset", .text = "allreduce", .member = "twoshot.sentinel", .change = dropClears, .kind = stale,
        .line = "reduce(op, r in ranks: rs[r])",
        .edits = {{"coll::reduceSlots<Op, T, Rs>", "coll::reduceSlots<Op, T, Rs::Kept>"}}},
+      {.name = "R07PullWithoutTheClosingBarrier", .text = "allreduce", .member = "pull_oneshot", .change = dropBarrier(1),
+       .kind = Kind::MissingBarrier, .line = "r.x", .shows = "after the end of its owner's launch"},
       {.name = "R14OwnSlotsWipedAtTheStart", .text = "allreduce", .member = "oneshot.sentinel", .change = clearFirst,
        .kind = stale, .line = push,
        .edits = {{"launch.begin();\n",

@@ -4,6 +4,7 @@
 
 #include "codegen/EmitCuda.h"
 #include "coll/Compiler.h"
+#include "interpreter/Interpreter.h"
 #include "ir/Build.h"
 #include "parse/Parser.h"
 #include "passes/Passes.h"
@@ -36,7 +37,7 @@ public:
     program = ir::build(*member, m.ranks, type, op, sources, engine);
     passes::Context context{engine, said};
     if (!program || !passes::expandSyncModes(*program, context) || !passes::formPacketLoops(*program, context) ||
-        !passes::forwardOwnSlot(*program, context))
+        !passes::forwardOwnSlot(*program, context) || !passes::expandReuse(*program, context))
       fail(m.member);
   }
 
@@ -152,6 +153,7 @@ TEST_P(Mutation, GoesWrongInterpretedAndItsOriginalIsRight) {
   if ((!m.change && !textIsWrong) || m.byHand) GTEST_SKIP() << "below the level of the IR";
   Lowered original(m);
   ASSERT_TRUE(original.program);
+  if (const std::string what = interpreter::unknown(*original.program); !what.empty()) GTEST_SKIP() << what;
   ir::Program broken = *original.program;
   if (m.change) m.change(broken);
   m.settings.interpret = true;
@@ -171,6 +173,19 @@ TEST(Grids, MayDifferWhereNoCtaWaitsForACta) {
   ASSERT_TRUE(original.program);
   EXPECT_TRUE(check::check(*original.program, m.options).proved);
   EXPECT_EQ(failureOf(m, original.emit(*original.program), 24), "");
+}
+
+// A CTA that has begun a chunk says nothing of the others of its rank.
+TEST(Credits, OfAChunkAreThoseOfOneCta) {
+  Mutant m = *llvm::find_if(mutants(), [](const Mutant &each) { return each.name == "ChunksOneWayWithoutCredits"; });
+  m.settings.shape = LaunchShape{3, 32};
+  Lowered original(m);
+  ASSERT_TRUE(original.program);
+  const Kernel right = original.emit(*original.program);
+  Kernel broken = right;
+  ASSERT_TRUE(replaceAll(broken.cuda, {"false, true>;", "false>;"}));
+  EXPECT_EQ(failureOf(m, right, kSurvives), "");
+  EXPECT_NE(failureOf(m, broken, kFinds), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, Mutation, testing::ValuesIn(mutants()),

@@ -33,6 +33,7 @@ struct Broadcast {
   bool gives = true, givesLast = false, releases = true;
   bool waits = true, waitsForAll = true; ///< for rank 1 alone otherwise
   bool waitsInLoop = false;              ///< also where data is plain
+  bool chunks = false;                   ///< all of it for each chunk of a launch
 };
 
 /// credits; if me == root { forall p: awaitcredit p; forall p: x -> p.box[root] }; y = box[root]
@@ -66,6 +67,7 @@ ir::Program broadcast(const Broadcast &o) {
   if (flag) body.push_back(b.await(box, slot));
   body.push_back(b.packets(full, reads));
   if (o.gives && o.givesLast) body.push_back(give);
+  if (o.chunks) b.program.chunks = ir::Chunks{full, 1024, 0};
   return b.finish(std::move(body));
 }
 
@@ -115,4 +117,36 @@ TEST(CheckCreditsOf, PlainDataNeedsRelease) {
 TEST(CheckCreditsOf, OneSlotForAllRoots) {
   EXPECT_TRUE(verdict(broadcast({.oneSlot = true})).proved);
   EXPECT_EQ(refuted(broadcast({.sync = ir::Sync::Flag, .copies = 2, .oneSlot = true})), Kind::ReadWithoutArrival);
+}
+
+// The end of a chunk is no end of a launch: CTA c tells CTA c of the others, whose packets are the same.
+TEST_P(CheckCredits, ChunksAreProved) {
+  for (ir::Sync sync : {ir::Sync::LL, ir::Sync::Flag})
+    for (int copies : {0, 1, 3}) {
+      const Verdict v = verdict(broadcast({.ranks = GetParam(), .sync = sync, .copies = copies, .chunks = true}));
+      EXPECT_EQ(v.copies, (Copies{copies ? copies : 2})) << v.summary;
+      EXPECT_EQ(v.smallest, (Copies{1})) << v.summary;
+    }
+}
+
+TEST_P(CheckCredits, ChunksWithoutThemAreNot) {
+  for (ir::Sync sync : {ir::Sync::LL, ir::Sync::Flag})
+    EXPECT_EQ(refuted(broadcast({.ranks = GetParam(), .sync = sync, .waits = false, .chunks = true})),
+              Kind::OverwriteBeforeRead);
+}
+
+TEST(CheckCreditsOf, PlainDataOfChunksNeedsRelease) {
+  EXPECT_EQ(refuted(broadcast({.sync = ir::Sync::Flag, .releases = false, .chunks = true})), Kind::OverwriteBeforeRead);
+  EXPECT_EQ(refuted(broadcast({.sync = ir::Sync::Flag, .waitsInLoop = true, .chunks = true})), Kind::OverwriteBeforeRead);
+  EXPECT_EQ(refuted(broadcast({.givesLast = true, .chunks = true})), Kind::Deadlock);
+}
+
+// Which packets CTA c has depends on the grid.
+TEST(CheckCreditsOf, ChunksNeedTheSameGridOnAllRanks) {
+  Options anyGrid;
+  anyGrid.sameGrid = false;
+  const Verdict v = check::check(broadcast({.chunks = true}), anyGrid);
+  ASSERT_TRUE(v.refutation);
+  EXPECT_EQ(v.refutation->kind, Kind::Deadlock);
+  EXPECT_TRUE(check::check(broadcast({}), anyGrid).proved);
 }

@@ -109,7 +109,7 @@ struct Manifest {
   unsigned hops = 0;              ///< messages that must follow each other, of the longest chain between ranks
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
   std::uint64_t credits = 0;      ///< where in the region there is a word for each rank that tells how far its readers
-                                  ///< are, coll::Credits; 0: nowhere
+                                  ///< are (in chunks, one for each CTA of it), coll::Credits; 0: nowhere
   unsigned packetBytes = 0;       ///< payload that one thread handles at a time
   unsigned packetsTogether = 1;   ///< packets come in whole groups of so many; CTAs have whole groups of threads
   unsigned alignment = 16;        ///< of a vector whose packets are all to be whole, in bytes

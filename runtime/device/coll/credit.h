@@ -12,6 +12,11 @@
 // `barrier`) the credit is released and acquired, which is all that PTX asks for. Words that show their own arrival are
 // filled again by stores that depend on a relaxed look at the credit, as everywhere in those modes.
 //
+// Chunks. Where each chunk of a launch is an epoch, the end of a chunk is no end of a kernel, and a CTA speaks for its
+// own threads alone: CTA c, whose threads have met, tells CTA c of the others, which handles the same packets of a
+// chunk. Another launch may have another grid, so what was told in an earlier one counts for nothing: the first chunks
+// of a launch wait until the peer has begun that launch.
+//
 // A credit only grows. The wrap of the epoch clears it, when every slot has been read.
 #pragma once
 
@@ -20,13 +25,21 @@
 namespace coll {
 
 /// The credits of a kernel, N words of 4 bytes at kOffset in every rank's region, zero when fresh. kReleased: whether
-/// `give` releases, for `awaitWithCta`. An object is one thread's memory of what it has waited for.
-template <int N, u64 kOffset, bool kReleased>
+/// `give` releases, for `awaitWithCta`. kOfChunks: the launch is in chunks, and there are N words for each of kMaxCtas
+/// CTAs. An object is one thread's memory of what it has waited for.
+template <int N, u64 kOffset, bool kReleased, bool kOfChunks = false>
 struct Credits {
-  /// Tells all other ranks that this one has begun the launch. Called by all threads, before they wait for anything.
+  /// Tells all other ranks that this one has begun the launch, or that this CTA has begun the chunk. Called by all
+  /// threads, before they wait for anything.
   __device__ static void give(Launch<N> &launch) {
     launch.begin();
-    if (blockIdx.x == 0) giveFrom(launch, threadIdx.x, blockDim.x);
+    if constexpr (kOfChunks) {
+      ptx::ctaSync(); // all of them are done with the chunk before
+      launch.settled = true;
+      giveFrom(launch, threadIdx.x, blockDim.x);
+    } else {
+      if (blockIdx.x == 0) giveFrom(launch, threadIdx.x, blockDim.x);
+    }
   }
   /// The same from within the first loop over packets, for each packet before anything is waited for, so that payload can
   /// be on its way before. The threads with the first packets of CTA 0 share the other ranks among them.
@@ -42,10 +55,10 @@ struct Credits {
     if (known || !launch.active) return;
     known = true;
     launch.begin();
-    if (launch.epoch < copies) return;
+    const u32 want = wanted(launch, copies);
+    if (want == 0) return;
     // All words are looked at together; what is late is waited for one by one.
     constexpr u32 kBatch = N - 1 < 8 ? N - 1 : 8;
-    const u32 want = launch.epoch - copies + 1;
 #pragma unroll 1
     for (u32 first = 1; first < N; first += kBatch) {
       u32 seen[kBatch];
@@ -63,8 +76,8 @@ struct Credits {
     if (hop == last || !launch.active) return; // nobody waits for itself: a fresh object has seen hop 0
     last = hop;
     launch.begin();
-    if (launch.epoch < copies) return;
-    const u32 want = launch.epoch - copies + 1;
+    const u32 want = wanted(launch, copies);
+    if (want == 0) return;
     if (ptx::loadRelaxed4(wordOf(launch, hop)) < want) awaitWord(launch, hop, want);
   }
 
@@ -72,16 +85,18 @@ struct Credits {
   /// store into the mailbox, weakly too.
   __device__ static void awaitWithCta(Launch<N> &launch, u32 copies) {
     launch.begin();
-    if (launch.epoch >= copies) {
+    const u32 want = wanted(launch, copies);
+    if (want != 0) {
 #pragma unroll 1
-      for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) awaitWord(launch, hop, launch.epoch - copies + 1);
+      for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) awaitWord(launch, hop, want);
     }
     ptx::ctaSync();
     launch.settled = true;
   }
   __device__ static void awaitWithCta(Launch<N> &launch, u32 copies, u32 hop) {
     launch.begin();
-    if (threadIdx.x == 0 && hop != 0 && launch.epoch >= copies) awaitWord(launch, hop, launch.epoch - copies + 1);
+    const u32 want = wanted(launch, copies);
+    if (threadIdx.x == 0 && hop != 0 && want != 0) awaitWord(launch, hop, want);
     ptx::ctaSync();
     launch.settled = true;
   }
@@ -90,16 +105,25 @@ private:
   bool known = false; ///< of all ranks
   u32 last = 0;       ///< the hop waited for last
 
+  /// The epoch that a peer must have begun before this one may fill again what launch or chunk e-c filled; 0: none.
+  __device__ static u32 wanted(Launch<N> &launch, u32 copies) {
+    const u32 want = launch.epoch >= copies ? launch.epoch - copies + 1 : 0;
+    if constexpr (!kOfChunks) return want;
+    return want > launch.firstEpoch ? want : launch.firstEpoch;
+  }
+  /// Of the word that tells of a rank, in bytes.
+  __device__ static u64 wordFrom(u32 rank) { return kOffset + ((kOfChunks ? blockIdx.x * N : 0) + rank) * 4; }
+
   __device__ static void giveFrom(Launch<N> &launch, u32 first, u32 givers) {
 #pragma unroll 1
     for (u32 hop = first + 1; hop < N; hop += givers) {
-      char *word = launch.team.peer[hop] + kOffset + launch.me() * 4;
+      char *word = launch.team.peer[hop] + wordFrom(launch.me());
       if constexpr (kReleased) ptx::storeRelease4(word, launch.epoch);
       else ptx::storeRelaxed4(word, launch.epoch);
     }
   }
   __device__ static const char *wordOf(Launch<N> &launch, u32 hop) {
-    return launch.team.peer[0] + kOffset + rankAt<N>(launch.me(), hop) * 4;
+    return launch.team.peer[0] + wordFrom(rankAt<N>(launch.me(), hop));
   }
   __device__ static void awaitWord(Launch<N> &launch, u32 hop, u32 want) {
     launch.awaitAtLeast(wordOf(launch, hop), want, kCredit, rankAt<N>(launch.me(), hop));

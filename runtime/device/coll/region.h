@@ -4,7 +4,8 @@
 //   offset 0              the epoch: the CTAs of the last launch, then a word for each of kMaxCtas CTAs; zero when fresh
 //   offset 1040           wrap counters, two words of 4 bytes
 //   offset 1152           barrier words: [kBarriers][kMaxCtas][N] of 4 bytes; kBarriers is the kernel's count of barriers
-//   after that, aligned   a word of 4 bytes for each rank where the kernel has credits, coll::Credits
+//   after that, aligned   a word of 4 bytes for each rank where the kernel has credits, coll::Credits; in chunks,
+//                         [kMaxCtas][N] of them
 //   after that, aligned   mailboxes; the compiler gives each its offset
 #pragma once
 
