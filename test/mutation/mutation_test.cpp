@@ -2,6 +2,7 @@
 // program that it was made from is proved and survives.
 #include "Mutants.h"
 
+#include "InlinedHeaders.h"
 #include "codegen/EmitCuda.h"
 #include "coll/Compiler.h"
 #include "interpreter/Interpreter.h"
@@ -186,6 +187,19 @@ TEST(Credits, OfAChunkAreThoseOfOneCta) {
   ASSERT_TRUE(replaceAll(broken.cuda, {"false, true>;", "false>;"}));
   EXPECT_EQ(failureOf(m, right, kSurvives), "");
   EXPECT_NE(failureOf(m, broken, kFinds), "");
+}
+
+// What a CTA gave in an earlier launch, of another grid, it gave for other packets.
+TEST(Credits, OfAnEarlierLaunchCountForNothing) {
+  Mutant m = *llvm::find_if(mutants(), [](const Mutant &each) { return each.name == "ChunksOneWayWithoutCredits"; });
+  m.ranks = 2;
+  Lowered original(m);
+  ASSERT_TRUE(original.program);
+  Kernel kernel = original.emit(*original.program);
+  EXPECT_EQ(failureOf(m, kernel, kSurvives), "");
+  kernel.cuda = test::replaced(test::withHeaders(kernel.cuda), "return want > launch.firstEpoch ? want : launch.firstEpoch;",
+                               "return want;");
+  EXPECT_NE(failureOf(m, kernel, kFinds), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, Mutation, testing::ValuesIn(mutants()),
