@@ -82,9 +82,12 @@ public:
 
   std::vector<float> run() {
     for (const Step &step : promise.steps) vectors.push_back(source(step));
+    bool noRows = false;
     for (const Vector &v : vectors) elements = std::max<std::uint64_t>(elements, v.values.size());
+    for (std::size_t i = 0; i < vectors.size(); ++i) noRows |= isArgument(promise.steps[i]) && vectors[i].values.empty();
+    if (noRows) elements = 0;
     for (std::size_t i = 0; i < vectors.size(); ++i) {
-      if (vectors[i].kind == Vector::Kind::Element && !vectors[i].values.empty() && vectors[i].values.size() < elements)
+      if (isArgument(promise.steps[i]) && !vectors[i].values.empty() && (noRows || vectors[i].values.size() < elements))
         vectors[i].kind = Vector::Kind::Row;
       compute(promise.steps[i], vectors[i]);
     }
@@ -98,6 +101,10 @@ private:
   const ReadPart &read;
   std::vector<Vector> vectors;
   std::uint64_t elements = 0;
+
+  static bool isArgument(const Step &step) {
+    return step.kind == Step::Kind::Input || step.kind == Step::Kind::Exit || step.kind == Step::Kind::Reduction;
+  }
 
   Vector source(const Step &step) {
     Vector v;
@@ -119,6 +126,7 @@ private:
     return v;
   }
 
+  std::uint64_t rows() const { return length == 0 ? 0 : elements / length; }
   std::uint64_t groupsOfRow(std::uint64_t group) const { return (length + group - 1) / group; }
 
   float at(const Vector &v, std::uint64_t i) const {
@@ -136,8 +144,8 @@ private:
     switch (v.kind) {
     case Vector::Kind::Element: return elements;
     case Vector::Kind::Row: return length;
-    case Vector::Kind::PerRow: return elements / length;
-    case Vector::Kind::PerGroup: return elements / length * groupsOfRow(v.group);
+    case Vector::Kind::PerRow: return rows();
+    case Vector::Kind::PerGroup: return rows() * groupsOfRow(v.group);
     case Vector::Kind::All: return 1;
     }
     return 0;
@@ -172,7 +180,7 @@ private:
     const Vector &of = vectors[std::size_t(step.a)];
     const std::uint64_t unit = step.group ? step.group : length;
     out.kind = step.group ? Vector::Kind::PerGroup : Vector::Kind::PerRow, out.group = step.group;
-    for (std::uint64_t row = 0; length != 0 && row < elements / length; ++row)
+    for (std::uint64_t row = 0; row < rows(); ++row)
       for (std::uint64_t begin = 0; begin < length; begin += unit) {
         const std::uint64_t count = std::min(unit, length - begin);
         const float v = tree(of.values.data() + row * length + begin, count, step.function == "rowmax");

@@ -171,6 +171,10 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
                    (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};
 }
 
+std::uint64_t LaunchPlan::mostRowElements() const {
+  return std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads) * packetElements();
+}
+
 /// A row is whole packets in a slot, and all of it is in the registers of the threads that share it.
 Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const {
   const auto bad = [&](const std::string &text) {
@@ -181,11 +185,11 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
   if (length % manifest.rowUnit != 0)
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements are not whole groups of " +
                std::to_string(manifest.rowUnit));
-  const std::uint64_t most = std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads);
-  if (ofRow > most)
+  if (length > mostRowElements())
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements do not fit into registers; they may have " +
-               std::to_string(most * packetElements()));
-  if (manifest.capacity && ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
+               std::to_string(mostRowElements()));
+  if (manifest.capacity && length != 0 &&
+      ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements, each in whole packets of " +
                std::to_string(packetElements()) + ", are more than its capacity of " + std::to_string(manifest.capacity));
   return {};

@@ -36,6 +36,8 @@ class LaunchPlan {
 public:
   explicit LaunchPlan(const Manifest &manifest);
 
+  /// The most elements that a row may have, if the domain is one of rows: all of it is in registers.
+  std::uint64_t mostRowElements() const;
   /// `extents` in the manifest's order, all of them.
   std::uint64_t domainElements(std::span<const std::uint64_t> extents) const { return product(domain, extents); }
   std::uint64_t packets(std::span<const std::uint64_t> extents) const;

@@ -82,7 +82,9 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
     const std::uint64_t taken = std::max<std::uint64_t>(1, manifest.elements(domain, extents));
     const double room = std::pow(double(maxElements) / double(taken), 1.0 / double(open.size() - i));
     extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, room)));
-    if (manifest.rowUnit > 1 && open[i] == manifest.domain.extents.back()) // whole groups
+    if (!manifest.domain.rows || open[i] != manifest.domain.extents.back()) continue;
+    extents[open[i]] = std::min(extents[open[i]], LaunchPlan(manifest).mostRowElements());
+    if (manifest.rowUnit > 1) // whole groups
       extents[open[i]] = std::max<std::uint64_t>(1, extents[open[i]] / manifest.rowUnit) * manifest.rowUnit;
   }
   return extents;
