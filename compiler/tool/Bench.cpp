@@ -102,6 +102,7 @@ const Verb benchVerb{
      {"--trace", "F", "what happens within each kernel, as a Chrome trace: from a build with clock stamps"},
      {"--plot", "F.svg", "latency over size as a picture"},
      option::table,
+     {"--shape", "CxT", "C CTAs of T threads for every size, as far as they fit; by the rule if not given"},
      {"--strict", "", "as `coll emit` has it: shows what the fences cost"},
      {"--unchecked", "", "members, too, that the checker refutes"}},
     "coll bench allreduce -n 2 --against nccl --plot allreduce.svg\n"

@@ -5,6 +5,8 @@
 #include "tool/Sizes.h"
 #include "tool/Source.h"
 
+#include <llvm/ADT/StringRef.h>
+
 #include <algorithm>
 
 using namespace coll;
@@ -46,6 +48,18 @@ static std::vector<std::uint64_t> pickBytes(const Arguments &arguments) {
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = least; bytes <= most; bytes *= factor) sizes.push_back(bytes);
   return sizes;
+}
+
+/// CTAS x THREADS.
+static Shape pickShape(const Arguments &arguments) {
+  const std::string text = arguments.text("--shape", "");
+  if (text.empty()) return {};
+  unsigned ctas = 0, threads = 0;
+  const auto [c, t] = llvm::StringRef(text).split('x');
+  if (c.getAsInteger(10, ctas) || t.getAsInteger(10, threads) || ctas < 1 || threads < 32 || threads > 1024)
+    throw Failure{Exit::BadInput, "`--shape " + text + "` is not a number of CTAs and one of threads from 32 to 1024",
+                  "write it as 32x512"};
+  return {ctas, threads, 0};
 }
 
 /// The sizes as extents; each rounded down to whole elements of the one extent that is not set.
@@ -113,6 +127,7 @@ bench::Request coll::tool::benchRequest(const Program &program, const Arguments 
     throw Failure{Exit::BadInput, "`--graph` and `--eager` exclude each other"};
   request.graph = !arguments.has("--eager");
   request.inplace = arguments.has("--inplace");
+  request.shape = pickShape(arguments);
   request.nccl = arguments.has("--against") && arguments.choice("--against", {"nccl"}) == "nccl";
   for (const std::string &file : arguments.words("--rival"))
     request.handWritten.push_back(orFail(bench::HandWritten::parse(file, orFail(readSource(file)))));

@@ -13,6 +13,7 @@ struct Request {
   std::map<std::string, std::string> scalars;           ///< by name, as written; a missing one is 0
   bool graph = true;                                    ///< else launched one by one
   bool inplace = false;
+  Shape shape = {}; ///< of the launches of members and hand-written kernels, as far as it fits; by the rule if not given
   std::vector<Kernel> traced = {}; ///< the members with stamps: each is traced at each size after the timings
   std::vector<HandWritten> handWritten = {}; ///< rivals that are CUDA of somebody's own
   /// What selection would take for a size on a machine: the name of a rival.

@@ -9,8 +9,6 @@ namespace coll::bench {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
-/// Rows of a buffer are used as buffers only where that costs no kernel its quick path.
-constexpr std::uint64_t kRowAlignment = 16;
 
 /// Powers of two that a type holds with room to spare.
 int mostExponent(DType type) {
@@ -31,7 +29,6 @@ Chain::Chain(const Manifest &manifest, const std::vector<std::uint64_t> &bytes, 
   choosePair(manifest, bytes);
   if (chained()) {
     const std::uint64_t larger = std::max(bytes[in], bytes[out]);
-    rowBytes = std::min(bytes[in], bytes[out]);
     first = place(larger);
     second = this->inplace ? first : place(larger);
     filled.push_back({first, larger});
@@ -45,16 +42,14 @@ Chain::Chain(const Manifest &manifest, const std::vector<std::uint64_t> &bytes, 
 
 void Chain::choosePair(const Manifest &manifest, const std::vector<std::uint64_t> &bytes) {
   const auto ranks = std::uint64_t(manifest.ranks);
-  for (const Kind wanted : {Kind::Whole, Kind::Gather, Kind::Scatter})
+  for (const Kind wanted : {Kind::Whole, Kind::Part})
     for (std::size_t o = 0; o < bytes.size(); ++o)
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         if (manifest.arguments[i].direction != Direction::In || manifest.arguments[o].direction != Direction::Out ||
             manifest.arguments[i].dtype != manifest.arguments[o].dtype || bytes[i] == 0 || bytes[o] == 0)
           continue;
-        const bool fits = wanted == Kind::Whole    ? bytes[i] == bytes[o]
-                          : wanted == Kind::Gather ? bytes[i] * ranks == bytes[o] && bytes[i] % kRowAlignment == 0
-                                                   : bytes[o] * ranks == bytes[i] && bytes[o] % kRowAlignment == 0;
-        if (!fits) continue;
+        const std::uint64_t less = std::min(bytes[i], bytes[o]), more = std::max(bytes[i], bytes[o]);
+        if (wanted == Kind::Whole ? less != more : less * ranks != more) continue;
         kind = wanted, in = i, out = o;
         return;
       }
@@ -66,12 +61,11 @@ std::uint64_t Chain::place(std::uint64_t bytes) {
   return at;
 }
 
-std::vector<std::uint64_t> Chain::offsets(unsigned operation, int rank) const {
+std::vector<std::uint64_t> Chain::offsets(unsigned operation) const {
   std::vector<std::uint64_t> result = fixed;
   if (!chained()) return result;
-  const std::uint64_t row = std::uint64_t(rank) * rowBytes;
-  result[in] = (operation % 2 ? second : first) + (kind == Kind::Gather ? row : 0);
-  result[out] = (operation % 2 ? first : second) + (kind == Kind::Scatter ? row : 0);
+  result[in] = operation % 2 ? second : first;
+  result[out] = operation % 2 ? first : second;
   return result;
 }
 

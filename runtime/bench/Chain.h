@@ -8,18 +8,19 @@
 
 namespace coll::bench {
 
-/// Where the arguments of a sequence of operations lie, alike for all ranks but for the rows of gathers and scatters.
+/// Where the arguments of a sequence of operations lie, alike for all ranks, as windows must. Of gathers and scatters the
+/// smaller argument is row 0 of the larger: what the others wait for comes from rank 0, or goes there.
 class Chain {
 public:
   /// `bytes[i]` is the size of argument i.
   Chain(const Manifest &manifest, const std::vector<std::uint64_t> &bytes, bool inplace);
 
   /// Bytes from the start of the rank's memory to each argument of operation number `operation`.
-  std::vector<std::uint64_t> offsets(unsigned operation, int rank) const;
+  std::vector<std::uint64_t> offsets(unsigned operation) const;
   /// Memory of a rank that it all takes.
   std::uint64_t bytes() const { return end; }
 
-  /// Whether an input is the output before it. Not so where no two sizes fit, or rows would not be aligned.
+  /// Whether an input is the output before it. Not so where no two sizes fit.
   bool chained() const { return kind != Kind::None; }
   /// Whether every rank's output is all of its next input.
   bool whole() const { return kind == Kind::Whole; }
@@ -32,7 +33,7 @@ public:
   const std::vector<Start> &starts() const { return filled; }
 
 private:
-  enum class Kind { None, Whole, Gather, Scatter };
+  enum class Kind { None, Whole, Part };
   void choosePair(const Manifest &manifest, const std::vector<std::uint64_t> &bytes);
   std::uint64_t place(std::uint64_t bytes);
 
@@ -40,7 +41,6 @@ private:
   bool inplace;
   std::size_t in = 0, out = 0;         ///< the chained arguments
   std::uint64_t first = 0, second = 0; ///< the two buffers they change between; the same in place
-  std::uint64_t rowBytes = 0;          ///< of the smaller one where they differ in size
   std::vector<std::uint64_t> fixed;    ///< [argument]: where the others lie
   std::vector<Start> filled;
   std::uint64_t end = 0;

@@ -47,7 +47,7 @@ SizeRun::Contest SizeRun::enter(std::size_t number, const Shape &shape) const {
   for (unsigned which : {0u, 1u}) {
     Operation operation{{}, {}, shape};
     for (int rank = 0; rank < stage.manifest.ranks; ++rank)
-      operation.pointers.push_back(pointers(contest, rank, chain.offsets(which, rank)));
+      operation.pointers.push_back(pointers(contest, rank, chain.offsets(which)));
     for (const std::string &name : stage.manifest.extents) operation.extents.push_back(extents.at(name));
     contest.operations.push_back(std::move(operation));
   }
@@ -212,7 +212,7 @@ Result<void> SizeRun::measure() {
   if (!expected) return expected.error();
   for (std::size_t number = 0; number < stage.rivals.size(); ++number) {
     if (!stage.rivals[number]->takes(stage.domainElements(extents))) continue;
-    Contest &contest = contests.emplace_back(enter(number));
+    Contest &contest = contests.emplace_back(enter(number, stage.request.shape));
     stage.progress(std::to_string(bytes) + " bytes: verifying " + contest.row.rival);
     if (auto done = contest.rival->prepare(); !done) return failed(contest, done.error());
     if (auto done = verify(contest, **expected); !done) return failed(contest, done.error());
@@ -279,7 +279,7 @@ Result<void> SizeRun::trace(const std::vector<Collective> &traced) {
     auto rival = memberRival(collective, *stage.context, *stage.watch, stage.scalars);
     if (!rival->takes(stage.domainElements(extents))) continue;
     stage.progress(std::to_string(bytes) + " bytes: tracing " + rival->name());
-    Contest contest = enter(0);
+    Contest contest = enter(0, stage.request.shape);
     contest.rival = rival.get();
     if (auto done = enqueueChain(contest); !done) return done;
     if (auto done = stage.watch->wait(); !done) return failed(contest, done.error());

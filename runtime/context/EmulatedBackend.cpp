@@ -23,6 +23,7 @@ public:
     const bool rows = manifest.domain.rows;
     shapeLimits = {std::min(manifest.maxThreads, rows ? 256u : 64u), std::min(manifest.maxCtas, 2u), {}, rows ? 2u : 1u};
     shapeLimits.resident.fill(2);
+    for (auto &ofClusters : shapeLimits.clustered) ofClusters.fill(2);
   }
   const ShapeLimits &limits() const override { return shapeLimits; }
 

@@ -32,6 +32,7 @@ public:
   Result<void> loadModule(const Gpu &gpu, const std::string &cubin);
   Result<void> allocateStatus();
   Result<void> bound(int ranksPerGpu, int contextsPerGpu);
+  Result<void> boundClusters(unsigned grids);
 
   const Manifest manifest;
   std::unique_ptr<SymmetricRegion> region;
@@ -109,7 +110,37 @@ Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
                                                 " ranks on a GPU do not fit there together"};
   shapeLimits = {std::min(threads / 32 * 32, 512u), std::min(manifest.maxCtas, region::kMaxCtas), resident, 8};
   for (const Gpu &gpu : gpus.list)
-    if (gpu.arch < 90) shapeLimits.maxCluster = 1;
+    if (gpu.arch < 90 || !cuda.cuOccupancyMaxActiveClusters) shapeLimits.maxCluster = 1;
+  return manifest.domain.rows && shapeLimits.maxCluster > 1 ? boundClusters(2u * ranksPerGpu * contextsPerGpu)
+                                                            : Result<void>();
+}
+
+/// The same for clusters, if so many grids share a GPU.
+Result<void> GpuKernel::boundClusters(unsigned grids) {
+  const Cuda &cuda = gpus.cuda;
+  for (auto &ofSize : shapeLimits.clustered) ofSize.fill(region::kMaxCtas);
+  for (std::size_t g = 0; g < functions.size(); ++g) {
+    Current current(cuda, gpus.list[g]);
+    for (unsigned c = 1; 1u << c <= shapeLimits.maxCluster; ++c)
+      for (unsigned warps = 1; warps <= shapeLimits.maxThreads / 32; ++warps) {
+        CUlaunchAttribute attribute = {};
+        attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute.value.clusterDim = {1u << c, 1, 1};
+        CUlaunchConfig config = {};
+        config.gridDimX = 1u << c, config.gridDimY = 1, config.gridDimZ = 1;
+        config.blockDimX = warps * 32, config.blockDimY = 1, config.blockDimZ = 1;
+        config.attrs = &attribute, config.numAttrs = 1;
+        int clusters = 0;
+        if (auto done = cuda.check(cuda.cuOccupancyMaxActiveClusters(&clusters, functions[g], &config),
+                                   "cuOccupancyMaxActiveClusters");
+            !done)
+          return done;
+        // Different kernels that share a GPU may leave gaps; pairs are on one multiprocessor pair and leave none.
+        const unsigned whole = c > 1 && grids > 2 ? unsigned(clusters) - unsigned(clusters) / 4 : unsigned(clusters);
+        unsigned &least = shapeLimits.clustered[c][warps];
+        least = std::min(least, whole / grids << c);
+      }
+  }
   return {};
 }
 

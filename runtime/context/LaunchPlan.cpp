@@ -46,10 +46,8 @@ LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const
   // CTAs of a row meet at its sum, which clusters alone can.
   constexpr unsigned kCtas = 128, kFewThreads = 128;
   const std::uint64_t needed = std::max<std::uint64_t>(1, packetsOfRow);
-  // A cluster is on one part of the GPU, where it may leave room that no other fits into.
   const auto most = [&](unsigned block, unsigned cluster) {
-    const unsigned resident = limits.resident[block / 32], whole = cluster > 1 ? resident - resident / 4 : resident;
-    return std::max(1u, std::min({kCtas, limits.maxCtas, region::kMaxCtas, whole}));
+    return std::max(1u, std::min({kCtas, limits.maxCtas, region::kMaxCtas, limits.residentCtas(block, cluster)}));
   };
   const auto blockFor = [&](unsigned cluster) {
     return std::max(32u, std::min(limits.maxThreads, ceilDiv(std::min<std::uint64_t>(ceilDiv(needed, cluster), 1024), 32) * 32));
@@ -63,7 +61,7 @@ LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const
     cluster = next;
   }
   LaunchShape shape{1, blockFor(cluster), cluster};
-  while (limits.resident[shape.block / 32] < shape.cluster && shape.block > 32)
+  while (limits.residentCtas(shape.block, shape.cluster) < shape.cluster && shape.block > 32)
     shape.block = std::max(32u, shape.block / 2 / 32 * 32);
   const std::uint64_t groups = std::min<std::uint64_t>(rows, most(shape.block, shape.cluster) / shape.cluster);
   shape.grid = unsigned(std::max<std::uint64_t>(1, groups)) * shape.cluster;

@@ -5,6 +5,7 @@
 #include "coll/coll.h"
 
 #include <array>
+#include <bit>
 #include <span>
 
 namespace coll {
@@ -22,6 +23,13 @@ struct ShapeLimits {
   /// resident together: kernels that wait for each other must all run.
   std::array<unsigned, 17> resident = {};
   unsigned maxCluster = 1;
+  /// [c][w]: the same for clusters of 2^c such CTAs, counted in CTAs: a cluster is on one part of the GPU, where it may
+  /// leave room that no other fits into.
+  std::array<std::array<unsigned, 17>, 4> clustered = {};
+
+  unsigned residentCtas(unsigned threads, unsigned cluster) const {
+    return cluster == 1 ? resident[threads / 32] : clustered[std::size_t(std::countr_zero(cluster))][threads / 32];
+  }
 };
 
 /// The shape for a number of packets, as near to `wanted` as the limits allow. The same on all ranks, as every argument

@@ -87,39 +87,33 @@ TEST(Limit, BusBandwidthIsNcclTests) {
 TEST(Chain, OutputIsTheNextInput) {
   const Chain chain(allReduce(2, DType::F32), {64, 64}, false);
   ASSERT_TRUE(chain.whole());
-  for (int rank : {0, 1})
-    for (unsigned operation : {0u, 1u, 2u}) {
-      const auto now = chain.offsets(operation, rank), next = chain.offsets(operation + 1, rank);
-      EXPECT_EQ(now[1], next[0]);
-      EXPECT_NE(now[0], now[1]);
-    }
+  for (unsigned operation : {0u, 1u, 2u}) {
+    const auto now = chain.offsets(operation), next = chain.offsets(operation + 1);
+    EXPECT_EQ(now[1], next[0]);
+    EXPECT_NE(now[0], now[1]);
+  }
   ASSERT_EQ(chain.starts().size(), 1u);
-  EXPECT_EQ(chain.starts()[0].offset, chain.offsets(0, 0)[0]);
+  EXPECT_EQ(chain.starts()[0].offset, chain.offsets(0)[0]);
 }
 
 TEST(Chain, InPlaceIsOneBuffer) {
   const Chain chain(allReduce(2, DType::F32), {64, 64}, true);
-  EXPECT_EQ(chain.offsets(0, 0), chain.offsets(1, 1));
-  EXPECT_EQ(chain.offsets(0, 0)[0], chain.offsets(0, 0)[1]);
+  EXPECT_EQ(chain.offsets(0), chain.offsets(1));
+  EXPECT_EQ(chain.offsets(0)[0], chain.offsets(0)[1]);
 }
 
-TEST(Chain, GathersTakeTheirOwnRow) {
-  const Chain chain(manifestOf(4, DType::F32, {"M"}, {"N", "M"}), {64, 256}, false);
-  ASSERT_TRUE(chain.chained());
-  EXPECT_FALSE(chain.whole());
-  for (int rank = 0; rank < 4; ++rank)
-    EXPECT_EQ(chain.offsets(1, rank)[0], chain.offsets(0, rank)[1] + std::uint64_t(rank) * 64);
+TEST(Chain, PartsAreTheFirstRow) {
+  const Chain gather(manifestOf(4, DType::F32, {"M"}, {"N", "M"}), {8, 32}, false);
+  ASSERT_TRUE(gather.chained());
+  EXPECT_FALSE(gather.whole());
+  EXPECT_EQ(gather.offsets(1)[0], gather.offsets(0)[1]);
+  const Chain scatter(manifestOf(4, DType::F32, {"N", "M"}, {"M"}), {256, 64}, false);
+  ASSERT_TRUE(scatter.chained());
+  EXPECT_EQ(scatter.offsets(0)[1], scatter.offsets(1)[0]);
 }
 
-TEST(Chain, ScattersFillTheirOwnRow) {
-  const Chain chain(manifestOf(4, DType::F32, {"N", "M"}, {"M"}), {256, 64}, false);
-  ASSERT_TRUE(chain.chained());
-  for (int rank = 0; rank < 4; ++rank)
-    EXPECT_EQ(chain.offsets(0, rank)[1], chain.offsets(1, rank)[0] + std::uint64_t(rank) * 64);
-}
-
-TEST(Chain, RowsThatAreNotAlignedAreNotUsed) {
-  EXPECT_FALSE(Chain(manifestOf(4, DType::F32, {"M"}, {"N", "M"}), {8, 32}, false).chained());
+TEST(Chain, UnrelatedSizesAreNotChained) {
+  EXPECT_FALSE(Chain(manifestOf(4, DType::F32, {"M"}, {"N", "M"}), {8, 24}, false).chained());
 }
 
 /// What a chain of sums gives, one after the other and rounded each time as a kernel rounds.
