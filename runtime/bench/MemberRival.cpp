@@ -12,7 +12,12 @@ public:
 
   std::string name() const override { return memberName(collective.manifest()); }
   Traffic traffic() const override { return trafficOf(collective.manifest().algorithm); }
-  bool exact() const override { return true; }
+  /// The order of the reference, or one that rounds alike for two. Sums in memory lose what is below the smallest normal
+  /// number, too (ptx::addFloats16).
+  bool exact() const override {
+    const Manifest &manifest = collective.manifest();
+    return manifest.order == "ascending" || (manifest.order == "fixed" && manifest.ranks <= 2);
+  }
   bool takes(std::uint64_t elements) const override {
     return collective.manifest().capacity == 0 || elements <= collective.manifest().capacity;
   }

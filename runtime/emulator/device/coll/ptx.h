@@ -93,7 +93,8 @@ inline void addFloats16(void *address, Words2 v) {
   emulated::table->addEach(address, &v, 4, 4, [](void *sum, const void *value) {
     float a, b;
     __builtin_memcpy(&a, sum, 4), __builtin_memcpy(&b, value, 4);
-    a = emulated::canonical(a + b);
+    const auto flush = [](float v) { return __builtin_fabsf(v) < 0x1p-126f ? __builtin_copysignf(0, v) : v; };
+    a = emulated::canonical(flush(flush(a) + flush(b)));
     __builtin_memcpy(sum, &a, 4);
   });
 }
