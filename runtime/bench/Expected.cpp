@@ -1,5 +1,6 @@
 #include "bench/Expected.h"
 
+#include "context/Parallel.h"
 #include "context/Values.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <thread>
 
 namespace coll::bench {
@@ -84,6 +86,17 @@ bool Expected::same(DType type, std::uint64_t is, std::uint64_t should, bool rou
   return std::fabs(a - b) <= allowance(type, manifest.ranks) || std::fabs(b) > 1e3;
 }
 
+/// How many of the elements first .. last differ, and the first that does.
+std::pair<std::uint64_t, std::uint64_t> Expected::differing(DType type, const std::byte *is, const std::byte *should,
+                                                            std::uint64_t first, std::uint64_t last, bool rounded) const {
+  std::uint64_t wrong = 0, at = ~std::uint64_t(0);
+  for (std::uint64_t i = first, size = sizeOf(type); i < last; ++i) {
+    if (same(type, readElement(type, is + i * size), readElement(type, should + i * size), rounded)) continue;
+    if (wrong++ == 0) at = i;
+  }
+  return {wrong, at};
+}
+
 Expected::Difference Expected::compare(int rank, const std::vector<std::byte> &memory, bool rounded) const {
   Difference found;
   const std::vector<std::byte> &should = wanted[std::size_t(rank)];
@@ -100,13 +113,19 @@ Expected::Difference Expected::compare(int rank, const std::vector<std::byte> &m
       const std::uint64_t begin = planned[number].offsets[std::size_t(rank)][i], bytes = planned[number].bytes[i];
       std::copy_n(should.begin() + std::ptrdiff_t(begin), bytes, rest.begin() + std::ptrdiff_t(begin));
       if (!promised[std::size_t(rank)][number][i]) continue;
-      for (std::uint64_t at = 0, size = sizeOf(argument.dtype); at < bytes; at += size) {
-        const std::uint64_t is = readElement(argument.dtype, memory.data() + begin + at);
-        const std::uint64_t right = readElement(argument.dtype, should.data() + begin + at);
-        if (!same(argument.dtype, is, right, rounded))
-          report(std::to_string(number) + ", `" + argument.name + "`[" + std::to_string(at / size) + "]: is " +
-                 elementText(argument.dtype, is) + ", should be " + elementText(argument.dtype, right));
-      }
+      std::mutex guard;
+      std::uint64_t wrong = 0, firstWrong = ~std::uint64_t(0);
+      forRanges(bytes / sizeOf(argument.dtype), [&](std::uint64_t first, std::uint64_t last) {
+        const auto [many, at] = differing(argument.dtype, memory.data() + begin, should.data() + begin, first, last, rounded);
+        const std::lock_guard lock(guard);
+        wrong += many, firstWrong = std::min(firstWrong, at);
+      });
+      if (wrong == 0) continue;
+      const std::uint64_t at = begin + firstWrong * sizeOf(argument.dtype);
+      report(std::to_string(number) + ", `" + argument.name + "`[" + std::to_string(firstWrong) + "]: is " +
+             elementText(argument.dtype, readElement(argument.dtype, memory.data() + at)) + ", should be " +
+             elementText(argument.dtype, readElement(argument.dtype, should.data() + at)));
+      found.wrong += wrong - 1;
     }
   if (rest != should) report("any: wrote outside its outputs");
   return found;

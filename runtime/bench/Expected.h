@@ -31,6 +31,8 @@ private:
   Expected(const Manifest &manifest, const RunRequest &request) : manifest(manifest), request(request) {}
   void compute(const Reference &reference);
   bool same(DType type, std::uint64_t is, std::uint64_t should, bool rounded) const;
+  std::pair<std::uint64_t, std::uint64_t> differing(DType type, const std::byte *is, const std::byte *should,
+                                                    std::uint64_t first, std::uint64_t last, bool rounded) const;
 
   const Manifest manifest;
   const RunRequest request; ///< `layout` refers to both

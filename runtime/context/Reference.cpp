@@ -1,6 +1,7 @@
 #include "context/Reference.h"
 
 #include "context/Formula.h"
+#include "context/Parallel.h"
 #include "context/Values.h"
 
 #include <algorithm>
@@ -133,13 +134,16 @@ void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes,
     from.push_back(inputs(int(part.rank), part.argument).data() + placeOf(part, sizes).first * bytes);
   const auto element = [&](std::size_t source, std::uint64_t i) { return readElement(type, from[source] + i * bytes); };
   const auto [first, elements] = placeOf(promise.output, sizes);
-  for (std::uint64_t i = 0; i < elements; ++i) {
-    const std::uint64_t bits =
-        promise.reduces ? reduceElement(type, *manifest.op, int(promise.sources.size()),
-                                        [&](int r) { return element(std::size_t(r), i); })
-                        : element(0, i);
-    writeElement(type, output.data() + (first + i) * bytes, bits);
-  }
+  std::byte *to = output.data() + first * bytes;
+  forRanges(elements, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const std::uint64_t bits =
+          promise.reduces ? reduceElement(type, *manifest.op, int(promise.sources.size()),
+                                          [&](int r) { return element(std::size_t(r), i); })
+                          : element(0, i);
+      writeElement(type, to + i * bytes, bits);
+    }
+  });
 }
 
 bool Reference::sameOnAllRanks() const {

@@ -1,5 +1,6 @@
 #include "context/RunLayout.h"
 
+#include "context/Parallel.h"
 #include "context/Parameters.h"
 #include "context/Values.h"
 
@@ -154,9 +155,12 @@ std::vector<std::byte> RunLayout::input(const PlannedLaunch &launch, int rank, s
   const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
   // The reference reduces in ascending order; another order has the same bits only where nothing is rounded.
   const bool exact = manifest.order != "ascending";
-  for (std::uint64_t i = 0, size = sizeOf(type); i * size < elements.size(); ++i)
-    writeElement(type, elements.data() + i * size,
-                 exact ? exactElement(type, manifest.op, mix(key, i)) : testElement(type, mix(key, i)));
+  const std::uint64_t size = sizeOf(type);
+  forRanges(elements.size() / size, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i)
+      writeElement(type, elements.data() + i * size,
+                   exact ? exactElement(type, manifest.op, mix(key, i)) : testElement(type, mix(key, i)));
+  });
   return elements;
 }
 
