@@ -212,6 +212,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
 unsigned atomicBytes(ir::Sync sync) {
   switch (sync) {
   case ir::Sync::LL: return 8;       // a word of data and its flag
+  case ir::Sync::LL16: return 16;    // a line of data and its flag
   case ir::Sync::LL128: return 128;  // a line, whose end is its flag
   case ir::Sync::Sentinel: return 4; // every word shows by itself that it has come
   case ir::Sync::Flag:
@@ -223,11 +224,14 @@ unsigned atomicBytes(ir::Sync sync) {
 
 std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
   std::vector<std::string> list;
-  bool lines = false, waits = reliesOnWaits;
+  bool lines = false, words = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
     lines |= m.sync == ir::Sync::LL128;
-    waits |= m.sync == ir::Sync::LL || m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
+    words |= m.sync == ir::Sync::LL16;
+    waits |= m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 || m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
   }
+  if (words)
+    list.push_back("aligned stores and loads of 16 bytes are single-copy atomic, which platforms have to declare");
   if (lines)
     list.push_back("aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at once, arrive whole, which "
                    "platforms have to declare");

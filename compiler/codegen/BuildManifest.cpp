@@ -177,11 +177,13 @@ Manifest buildManifest(const Program &program) {
   m.packetBytes = wire.payloadBytes;
   m.packetsTogether = wire.together;
   m.bulk = program.bulkUnits() > 0;
-  m.alignment = std::min(wire.payloadBytes, 16u); // vectors are loaded and stored in units of 8 or 16 bytes
+  m.alignment = wire.alignment;
   const std::uint64_t size = sizeOf(program.dtype);
   m.chunkPackets = program.chunkPackets();
-  m.wholeUnit = std::max<std::uint64_t>(1, m.alignment / size);
-  if (hasPieces(program)) m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, 16 / size);
+  const std::uint64_t whole = wire.alignment < 8 ? wire.payloadBytes : wire.alignment; // bytes
+  m.wholeUnit = std::max<std::uint64_t>(1, whole / size);
+  if (hasPieces(program)) // which are whole units of 16 bytes
+    m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);
   if (const Length *domain = largestDomain(program)) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program)};
     m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;

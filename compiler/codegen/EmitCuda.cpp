@@ -115,6 +115,7 @@ private:
   static const char *deviceNamespace(Sync sync) {
     switch (sync) {
     case Sync::LL: return "ll";
+    case Sync::LL16: return "ll16";
     case Sync::LL128: return "ll128";
     case Sync::Sentinel: return "sentinel";
     case Sync::Flag: return "flag";

@@ -98,6 +98,7 @@ private:
     box.name = decl.name.text;
     box.where = where;
     if (mode == ast::SyncMode::Ll) box.sync = Sync::LL;
+    else if (mode == ast::SyncMode::Ll16) box.sync = Sync::LL16;
     else if (mode == ast::SyncMode::Ll128) box.sync = Sync::LL128;
     else if (mode == ast::SyncMode::Sentinel) box.sync = Sync::Sentinel;
     else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;

@@ -7,6 +7,7 @@ namespace coll::ir {
 llvm::StringRef keyword(Sync sync) {
   switch (sync) {
   case Sync::LL: return "ll";
+  case Sync::LL16: return "ll16";
   case Sync::LL128: return "ll128";
   case Sync::Sentinel: return "sentinel";
   case Sync::Flag: return "flag";
@@ -18,7 +19,8 @@ llvm::StringRef keyword(Sync sync) {
 
 Wire wireOf(Sync sync) {
   switch (sync) {
-  case Sync::LL: return {8, 16};
+  case Sync::LL: return {8, 16, 1, 8, 70, 8};
+  case Sync::LL16: return {12, 16, 1, 16, 70, 4};
   case Sync::LL128: return {30, 32, 32, 128, 90};
   case Sync::Sentinel:
   case Sync::Flag:

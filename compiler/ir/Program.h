@@ -13,7 +13,7 @@
 namespace coll::ir {
 
 /// The arrival protocols that can be lowered. Others are refused before there is IR of them.
-enum class Sync { LL, LL128, Sentinel, Flag, Barrier, Counter };
+enum class Sync { LL, LL16, LL128, Sentinel, Flag, Barrier, Counter };
 llvm::StringRef keyword(Sync sync);
 
 /// What a sync mode makes of a vector: packets, each of which takes a line of a slot.
@@ -23,6 +23,7 @@ struct Wire {
   unsigned together = 1;     ///< packets come in whole groups of so many, whose threads act as one
   unsigned unsplitBytes = 8; ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   unsigned minArch = 70;     ///< the lowest sm_XX that the mode is for
+  unsigned alignment = 16;   ///< of a packet that is whole in a vector, in bytes
 };
 Wire wireOf(Sync sync);
 /// Along what a value is constant.

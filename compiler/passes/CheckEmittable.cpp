@@ -48,7 +48,7 @@ private:
 
   void rowLoop(const PacketLoop &loop) {
     if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
-    if (program.wire().together > 1)
+    if (program.wire().together > 1 || program.wire().alignment < 8)
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
     if (const Stmt *stmt = codegen::withoutRowText(program, loop))
       refuse(*stmt, "this statement beside one that goes by rows");

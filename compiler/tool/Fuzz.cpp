@@ -19,7 +19,7 @@ static emu::Atomicity atomicityFrom(const Arguments &arguments, const std::vecto
   const std::string given = arguments.choice("--atomicity", {"element", "8", "16", "128"});
   unsigned needed = 0;
   for (const Kernel &kernel : kernels) needed = std::max(needed, kernel.manifest.unsplitBytes);
-  if (!arguments.has("--atomicity") && needed > 16) return emu::Atomicity::Bytes128;
+  if (!arguments.has("--atomicity") && needed > 8) return needed > 16 ? emu::Atomicity::Bytes128 : emu::Atomicity::Bytes16;
   return given == "8"     ? emu::Atomicity::Bytes8
          : given == "16"  ? emu::Atomicity::Bytes16
          : given == "128" ? emu::Atomicity::Bytes128

@@ -317,9 +317,9 @@ Result<void> GpuBackend::setEpoch(LoadedKernel &loaded, std::uint32_t epoch) {
     if (auto done = cuda.check(cuda.cuMemsetD32(region + region::kEpochWords, epoch, region::kMaxCtas), "cuMemsetD32"); !done)
       return done;
     // Whoever has done so many launches has begun them too.
-    if (const std::uint64_t credits = kernel.manifest.credits)
-      if (auto done = cuda.check(cuda.cuMemsetD32(region + credits, epoch, unsigned(ranks())), "cuMemsetD32"); !done)
-        return done;
+    const unsigned credits = unsigned(ranks()) * (kernel.manifest.chunkPackets ? region::kMaxCtas : 1);
+    if (const std::uint64_t at = kernel.manifest.credits)
+      if (auto done = cuda.check(cuda.cuMemsetD32(region + at, epoch, credits), "cuMemsetD32"); !done) return done;
   }
   return settle();
 }

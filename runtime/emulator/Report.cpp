@@ -33,6 +33,7 @@ std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
     FillRange range = {box.offset, endOf(box), {}};
     for (unsigned w = 0; w < range.words.size(); ++w)
       if (box.sync == "ll") range.words[w] = w % 2 ? 0 : poison; // data and epoch by turns
+      else if (box.sync == "ll16") range.words[w] = w % 4 == 3 ? 0 : poison;
       else if (box.sync == "ll128") range.words[w] = w < 30 ? poison : 0; // the epoch is last
       else range.words[w] = box.sync == "barrier" || box.sync == "flag" ? poison : std::uint32_t(w % 2 ? box.fill >> 32 : box.fill);
     ranges.push_back(range);

@@ -336,7 +336,7 @@ private:
   bool receive(const Thread &t, const Step &s, std::uint64_t count, Packet &bits) {
     const Cell &c = cell(t, s, 0);
     const ir::Sync sync = program.mailboxes[s.box].sync;
-    const bool there = s.kind == Kind::Read || (sync == ir::Sync::LL || sync == ir::Sync::LL128 ? c.epoch == epochOf(t) : !c.empty);
+    const bool there = s.kind == Kind::Read || (sync == ir::Sync::LL || sync == ir::Sync::LL16 || sync == ir::Sync::LL128 ? c.epoch == epochOf(t) : !c.empty);
     if (!there) return false;
     bits = c.data;
     bits.resize(count, ~std::uint64_t(0)); // of what nobody sent

@@ -44,7 +44,7 @@ inline Program oneShot(const OneShot &o) {
   else
     phase1.push_back(b.forRanks("p", block(b.send(v, peer, box, slot, own))));
   const Index from = o.skipRankZero ? Index::max(var("r"), num(1)) : o.allToSlotZero ? num(0) : var("r");
-  auto receive = o.sync == Sync::LL || o.sync == Sync::LL128 ? b.poll(got, box, from, own) : b.read(got, box, from, own);
+  auto receive = o.sync == Sync::LL || o.sync == Sync::LL16 || o.sync == Sync::LL128 ? b.poll(got, box, from, own) : b.read(got, box, from, own);
   Block phase2 = block(b.reduce(s, "r", block(receive), got));
   ValueId result = s;
   if (o.addOwnTwice) phase2.push_back(b.combine(twice, s, v)), result = twice;

@@ -1,4 +1,5 @@
-// Mailboxes of sync mode `ll128`: ordered as those of `ll`, by packets that come in groups, on one assumption more.
+// Mailboxes of sync mode `ll128`: ordered as those of `ll`, by packets that come in groups, on one assumption more; and
+// of `ll16`, on another.
 #include "CheckPrograms.h"
 
 #include "check/Check.h"
@@ -38,6 +39,15 @@ TEST(CheckLines, OneCopyIsOverwrittenBeforeItIsRead) {
 TEST(CheckLines, AreSaidToRestOnUnsplitLines) {
   EXPECT_NE(verdict(oneShot({.sync = Sync::LL128})).strength.find("lines of 128 bytes"), std::string::npos);
   EXPECT_EQ(verdict(oneShot({})).strength.find("lines of 128 bytes"), std::string::npos);
+}
+
+TEST(CheckLines, OfSixteenBytesRestOnWholeStoresOfThem) {
+  EXPECT_NE(verdict(oneShot({.sync = Sync::LL16})).strength.find("loads of 16 bytes"), std::string::npos);
+  EXPECT_EQ(verdict(oneShot({.sync = Sync::LL16})).copies, Copies{2});
+  EXPECT_FALSE(verdict(oneShot({.copies = 1, .sync = Sync::LL16})).proved);
+  const Verdict v = verdict(oneShot({.sync = Sync::LL16}), {.atomicBytes = 8});
+  ASSERT_FALSE(v.proved);
+  EXPECT_EQ(v.refutation->kind, Refutation::Kind::AtomicityNotDeclared);
 }
 
 // 240 floats are a group of 32 packets. One float more for each of 4 ranks than that, and the last piece, which is

@@ -12,6 +12,7 @@
 #include "coll/float8.h"
 #include "coll/poll.h"
 #include "coll/ll.h"
+#include "coll/ll16.h"
 #include "coll/ll128.h"
 #include "coll/sentinel.h"
 #include "coll/flag.h"

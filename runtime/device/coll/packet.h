@@ -5,10 +5,11 @@
 
 namespace coll {
 
-/// `kBytes` bytes, 8 or 16, of elements of T in words of 4, element i in the bytes from i * sizeof(T) up.
+/// `kBytes` bytes, 8, 12 or 16, of elements of T in words of 4, element i in the bytes from i * sizeof(T) up.
 template <class T, int kBytesOfAll>
 struct Packet {
   static constexpr u32 kBytes = kBytesOfAll, kElements = kBytes / sizeof(T), kWords = kBytes / 4;
+  static constexpr u32 kAlignment = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : 4; ///< of a whole one in memory
   static constexpr bool kInPieces = false; ///< whether it is scattered over its vector, as in ll128.h
   u32 word[kWords];
 
@@ -29,27 +30,31 @@ namespace detail {
 
 __device__ inline u64 pair(u32 low, u32 high) { return low | u64(high) << 32; }
 
-/// A packet as the two words of 8 bytes that memory takes; the second of a packet of 8 bytes is not used.
+/// A packet as the two words of 8 bytes that memory takes, of which a packet of 8 or 12 bytes does not use all.
 template <class P>
 __device__ inline Words2 toWords(const P &p) {
   if constexpr (P::kWords == 2) return {{pair(p.word[0], p.word[1]), 0}};
+  else if constexpr (P::kWords == 3) return {{pair(p.word[0], p.word[1]), p.word[2]}};
   else return {{pair(p.word[0], p.word[1]), pair(p.word[2], p.word[3])}};
 }
 template <class P>
 __device__ inline P fromWords(const Words2 &v) {
   if constexpr (P::kWords == 2) return {{u32(v.w[0]), u32(v.w[0] >> 32)}};
+  else if constexpr (P::kWords == 3) return {{u32(v.w[0]), u32(v.w[0] >> 32), u32(v.w[1])}};
   else return {{u32(v.w[0]), u32(v.w[0] >> 32), u32(v.w[1]), u32(v.w[1] >> 32)}};
 }
 
 template <class P>
 __device__ inline P loadWhole(const char *from) {
   if constexpr (P::kBytes == 8) return fromWords<P>(Words2{{ptx::load8(from), 0}});
+  else if constexpr (P::kBytes == 12) return {{ptx::load4(from), ptx::load4(from + 4), ptx::load4(from + 8)}};
   else return fromWords<P>(ptx::load16(from));
 }
 template <class P>
 __device__ inline void storeWhole(char *to, const P &p) {
   const Words2 v = toWords(p);
   if constexpr (P::kBytes == 8) ptx::store8(to, v.w[0]);
+  else if constexpr (P::kBytes == 12) ptx::store4(to, p.word[0]), ptx::store4(to + 4, p.word[1]), ptx::store4(to + 8, p.word[2]);
   else ptx::store16(to, v);
 }
 
@@ -93,14 +98,14 @@ template <u32 kSize, u32 kBytes>
 __device__ __noinline__ Words2 loadShort(const char *from, u32 left) {
   constexpr u32 kHalf = 8 / kSize;
   Words2 v = {{loadHalf<kSize>(from, left), 0}};
-  if (kBytes == 16 && left > kHalf) v.w[1] = loadHalf<kSize>(from + 8, left - kHalf);
+  if (kBytes > 8 && left > kHalf) v.w[1] = loadHalf<kSize>(from + 8, left - kHalf);
   return v;
 }
 template <u32 kSize, u32 kBytes>
 __device__ __noinline__ void storeShort(char *to, u32 left, Words2 v) {
   constexpr u32 kHalf = 8 / kSize;
   storeHalf<kSize>(to, left, v.w[0]);
-  if (kBytes == 16 && left > kHalf) storeHalf<kSize>(to + 8, left - kHalf, v.w[1]);
+  if (kBytes > 8 && left > kHalf) storeHalf<kSize>(to + 8, left - kHalf, v.w[1]);
 }
 
 /// How many elements of a vector of `length` there are for a packet that begins at `begin`: at most `most`.
@@ -113,7 +118,7 @@ __device__ inline P loadDense(const T *from, u32 i, u64 length) {
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
   if constexpr (Shape::kWhole) return loadWhole<P>(at);
   const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
-  if (left == P::kElements && u64(from) % P::kBytes == 0) return loadWhole<P>(at);
+  if (left == P::kElements && u64(from) % P::kAlignment == 0) return loadWhole<P>(at);
   return fromWords<P>(loadShort<sizeof(T), P::kBytes>(at, left));
 }
 
@@ -122,7 +127,7 @@ __device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
   char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
   if constexpr (Shape::kWhole) return storeWhole(at, packet);
   const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
-  if (left == P::kElements && u64(to) % P::kBytes == 0) return storeWhole(at, packet);
+  if (left == P::kElements && u64(to) % P::kAlignment == 0) return storeWhole(at, packet);
   storeShort<sizeof(T), P::kBytes>(at, left, toWords(packet));
 }
 
