@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 root, folder = sys.argv[1:]
-recorded = root + "/test/perf/recorded/h200x2-allreduce-f32.json"
+recorded = root + "/test/perf/recorded/h200x2-allreduce-bf16.json"
 
 
 def variant(name, change):
