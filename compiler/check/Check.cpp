@@ -5,11 +5,52 @@
 #include "check/Order.h"
 #include "check/Report.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <numeric>
 
 namespace coll::check {
 namespace {
+
+/// The kinds of launches that differ.
+struct Launches {
+  int classes = 1;
+  std::vector<Schedule> schedules;
+  std::vector<LaunchKind> kinds;       ///< of the schedules
+  std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
+
+  void note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts) {
+    std::size_t i = schedules.size();
+    while (i > 0 && !schedules[i - 1].sameAs(schedule)) --i;
+    if (i == 0) {
+      schedules.push_back(std::move(schedule)), kinds.push_back(kind), alike.emplace_back();
+      i = schedules.size();
+    }
+    alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
+  }
+
+  /// What the packets of the first class and of class `c` do. In a launch with any packets the first class has some.
+  Launches seenFrom(int c) const {
+    Launches part;
+    part.classes = 2;
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+      Schedule schedule;
+      for (ScheduledEvent e : schedules[i].events) {
+        if (e.packets == c) e.packets = 1;
+        else if (e.packets > 0) continue;
+        schedule.events.push_back(e);
+      }
+      part.note(std::move(schedule), kinds[i], alike[i]);
+    }
+    return part;
+  }
+
+  bool sameAs(const Launches &o) const {
+    return std::equal(schedules.begin(), schedules.end(), o.schedules.begin(), o.schedules.end(),
+                      [](const Schedule &a, const Schedule &b) { return a.sameAs(b); });
+  }
+};
 
 class Proof {
 public:
@@ -28,7 +69,7 @@ public:
     verdict.summary = proofText(program, verdict);
     if (!program.mailboxes.empty() && !options.strict) {
       const bool waits = reliesOnWaits;
-      const bool trusts = sequence(verdict.copies, /*strict=*/true).has_value();
+      const bool trusts = !strict && sequence(verdict.copies, /*strict=*/true).has_value();
       verdict.assumptions = assumptions(program, trusts, waits);
     }
     verdict.strength = strengthText(program, verdict);
@@ -42,9 +83,9 @@ private:
   const Expansion expansion;
   std::vector<Sizes> sizes;
   Classes classes;
-  std::vector<Schedule> schedules; ///< of those kinds of launches that differ
-  std::vector<LaunchKind> kinds;   ///< of the schedules
-  std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
+  Launches launches;           ///< of all counts and scalars
+  std::vector<Launches> parts; ///< the same, seen from two classes of packets; empty where there are not more
+  bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   Verdict verdict;
 
@@ -61,23 +102,27 @@ private:
         for (std::size_t s = 0; s < sizes.size(); ++s) {
           Dataflow launch(expansion, v, classes, sizes[s], alias);
           if (auto r = launch.run()) return r;
-          if (alias == ir::kNone && v < scalars.few) note(launch.schedule(), {int(s), v});
+          if (alias == ir::kNone && v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
         }
+    takeApart();
     return std::nullopt;
   }
 
-  void note(Schedule schedule, LaunchKind kind) {
-    for (std::size_t i = schedules.size(); i-- > 0;)
-      if (schedules[i].sameAs(schedule)) return alike[i].push_back(kind.counts);
-    schedules.push_back(std::move(schedule));
-    kinds.push_back(kind);
-    alike.push_back({kind.counts});
+  // Two events that conflict have one class of packets. What their threads know of other ranks comes to them in that
+  // class, and from others at the end of a launch; to leave some of those out is to be on the safe side. So each class is
+  // looked at beside the first, which is in every launch: those that are in the same kinds of launches, together.
+  void takeApart() {
+    launches.classes = classes.count();
+    for (int c = 1; c < classes.count() && classes.count() > 2; ++c) {
+      Launches part = launches.seenFrom(c);
+      if (llvm::none_of(parts, [&](const Launches &other) { return other.sameAs(part); })) parts.push_back(std::move(part));
+    }
   }
 
   /// Whether a launch in chunks may have a chunk of schedule `b` right after one of `a`: a full one before any other, of
   /// pieces the last of which may end first. Chunks have the forms of whole launches: see README.md.
-  bool goesOn(int a, int b) const {
-    if (!program.chunks || kinds[a].scalars != kinds[b].scalars) return false;
+  bool goesOn(const Launches &among, int a, int b) const {
+    if (!program.chunks || among.kinds[a].scalars != among.kinds[b].scalars) return false;
     const ir::Length &of = program.chunks->of;
     int length = 0;
     while (length < int(expansion.lengths.size()) && !expansion.lengths[length].sameDomain(of)) ++length;
@@ -91,44 +136,81 @@ private:
       if (one.longest(length) != full || !even(one) || !even(next)) return false;
       return !split || one.elements(length, last) == full || next.elements(length, last) == 0;
     };
-    for (int one : alike[a])
-      for (int next : alike[b])
+    for (int one : among.alike[a])
+      for (int next : among.alike[b])
         if (follows(sizes[one], sizes[next])) return true;
     return false;
   }
 
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
-  std::optional<Refutation> sequence(const std::vector<int> &copies) { return sequence(copies, options.strict); }
+  // Whatever holds in the strict model holds in the usual one.
+  std::optional<Refutation> sequence(const std::vector<int> &copies) {
+    strict = options.strict || holds(copies, true);
+    return strict && !options.strict ? std::nullopt : sequence(copies, options.strict);
+  }
+
+  /// Whether that is seen already where few classes of packets are looked at together.
+  bool holds(const std::vector<int> &copies, bool strictly) {
+    bool full = true, relies = false;
+    const auto whole = llvm::ArrayRef<Launches>(launches);
+    for (const Launches &of : parts.empty() ? whole : llvm::ArrayRef<Launches>(parts)) {
+      const Run run = inTurn(of, copies, strictly);
+      if (run.hazard) return false;
+      full &= run.full, relies |= run.relies;
+    }
+    verdict.fullDependence = full, reliesOnWaits = relies;
+    return true;
+  }
 
   std::optional<Refutation> sequence(const std::vector<int> &copies, bool strict) {
+    if (!parts.empty() && holds(copies, strict)) return std::nullopt;
+    const Run run = inTurn(launches, copies, strict);
+    if (run.hazard) return refutation(run, copies);
+    verdict.fullDependence = run.full, reliesOnWaits = run.relies;
+    return std::nullopt;
+  }
+
+  struct Run {
+    std::optional<Order::Hazard> hazard;
+    std::vector<int> order; ///< of the launches
+    bool full = false, relies = false; ///< as Order has them, without a hazard
+  };
+
+  Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) const {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
     const int window = std::max(options.window, most + 2);
     std::size_t events = 0;
-    for (const Schedule &s : schedules) events = std::max(events, s.events.size());
-    const bool thorough = schedules.size() * schedules.size() * 2 * window * events < 100000;
-    const std::vector<int> order = launchSequence(kinds, window, thorough);
+    for (const Schedule &s : of.schedules) events = std::max(events, s.events.size());
+    const bool thorough = of.schedules.size() * of.schedules.size() * 2 * window * events < 100000;
+    Run run;
+    run.order = launchSequence(of.kinds, window, thorough);
     std::vector<Order::Epoch> epochs;
-    for (std::size_t i = 0; i < order.size(); ++i)
-      epochs.push_back({&schedules[order[i]], i + 1 == order.size() || !goesOn(order[i], order[i + 1])});
-    std::optional<Order::Hazard> hazard;
+    for (std::size_t i = 0; i < run.order.size(); ++i)
+      epochs.push_back({&of.schedules[run.order[i]],
+                        i + 1 == run.order.size() || !goesOn(of, run.order[i], run.order[i + 1])});
     for (const bool exact : {false, true}) {
-      if (exact && classes.count() == 1) break;
-      Order clocks(expansion, classes.count(), exact, strict);
-      hazard = clocks.run(epochs, copies);
-      if (hazard) continue;
-      verdict.fullDependence = clocks.fullDependence();
-      reliesOnWaits = clocks.reliesOnWaits();
-      return std::nullopt;
+      if (exact && of.classes == 1) break;
+      Order clocks(expansion, of.classes, exact, strict);
+      run.hazard = clocks.run(epochs, copies);
+      if (run.hazard) continue;
+      run.full = clocks.fullDependence();
+      run.relies = clocks.reliesOnWaits();
+      break;
     }
+    return run;
+  }
+
+  Refutation refutation(const Run &run, const std::vector<int> &copies) const {
+    const Order::Hazard &hazard = *run.hazard;
     Refutation r;
-    r.kind = hazard->kind;
-    auto kind = [&](int launch) { return kinds[order[launch]]; };
-    r.first = event(hazard->first, 0, sizes[kind(hazard->firstLaunch).counts]);
-    const int apart = hazard->secondLaunch - hazard->firstLaunch;
-    r.second = event(hazard->second, apart, sizes[kind(hazard->secondLaunch).counts]);
+    r.kind = hazard.kind;
+    auto kind = [&](int launch) { return launches.kinds[run.order[launch]]; };
+    r.first = event(hazard.first, 0, sizes[kind(hazard.firstLaunch).counts]);
+    const int apart = hazard.secondLaunch - hazard.firstLaunch;
+    r.second = event(hazard.second, apart, sizes[kind(hazard.secondLaunch).counts]);
     r.ranks = program.ranks;
     r.copies = copies;
-    for (int l = hazard->firstLaunch; l <= hazard->secondLaunch; ++l) {
+    for (int l = hazard.firstLaunch; l <= hazard.secondLaunch; ++l) {
       r.counts.push_back(sizes[kind(l).counts].counts());
       if (!program.scalars.empty()) r.scalars.push_back(expansion.variants[kind(l).scalars].scalars);
     }

@@ -1,6 +1,7 @@
 #include "check/Order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace coll::check {
 
@@ -53,6 +54,7 @@ void Order::reset() {
   slots.clear();
   slots.resize(total);
   flags.assign(expansion.slots.size() * strands, {});
+  credited.assign(ranks, -1);
   creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
   credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * givers() * width * parts() : 0, 0);
 }
@@ -120,7 +122,7 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   s.readings.clear();
   s.cleared = expansion.program->mailboxes[expansion.boxOf(e.slot)].sync != ir::Sync::Sentinel;
   s.launch = launch;
-  s.snapshot = snapshot(c);
+  if (expansion.shows(e.slot)) s.snapshot = snapshot(c);
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
@@ -175,15 +177,17 @@ bool Order::knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s) {
   return true;
 }
 
-/// A snapshot of all that two of them hold.
-int Order::joined(int snapshot, int other) {
-  const std::size_t each = std::size_t(width) * sent();
-  const int number = int(snapshots.size());
-  snapshots.resize(snapshots.size() + each);
-  std::copy_n(snapshots.data() + snapshot, each, snapshots.data() + number);
+/// Adds to what is announced by all that count there.
+void Order::join(Flag &f, int snapshot) {
+  if (!f.joined) {
+    const std::size_t each = std::size_t(width) * sent();
+    const int number = int(snapshots.size());
+    snapshots.resize(snapshots.size() + each);
+    std::copy_n(snapshots.data() + f.snapshot, each, snapshots.data() + number);
+    f.snapshot = number, f.joined = true;
+  }
   for (int part = 0; part < sent(); ++part)
-    raise(snapshots.data() + number + part * width, snapshots.data() + other + part * width);
-  return number;
+    raise(snapshots.data() + f.snapshot + part * width, sentClock(snapshot, part));
 }
 
 // CTA c announces to CTA c of another rank what all its threads have done, so as with a barrier, what one class of
@@ -194,12 +198,12 @@ void Order::signal(const ScheduledEvent &e, Chain &c, int strand) {
   const bool counts = expansion.adds(e.slot);
   if (!counts && f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
     return report(Refutation::Kind::ReadWithoutArrival, *f.event, f.launch, e);
-  release(c);
-  if (f.launch != launch) f.snapshot = snapshot(c);
-  else if (counts) f.snapshot = joined(f.snapshot, snapshot(c)); // the owner waits for all of them
+  // Of several in a row, the first has released all that there is.
+  if (c.snapshot < 0 || c.announced != c.snapshot) release(c), c.announced = snapshot(c);
+  if (f.launch != launch) f.snapshot = c.announced, f.joined = false;
+  else if (counts) join(f, c.announced); // the owner waits for all of them
   f.event = &e, f.launch = launch;
-  f.component = c.own, f.tick = c.seen[c.own]++;
-  c.snapshot = -1;
+  f.component = c.own, f.tick = c.seen[c.own];
 }
 
 void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
@@ -220,6 +224,8 @@ Order::Tick *Order::creditOf(int launch, int rank, int strand) {
 // threads have met, as with a signal.
 void Order::credit(const ScheduledEvent &e) {
   const std::size_t each = std::size_t(width) * parts();
+  // All that a rank gives in an epoch tells what it knew when it gave the first.
+  if (std::exchange(credited[e.rank], launch) == launch) return;
   for (int g = 0; g < givers(); ++g) {
     Tick *given = creditOf(launch, e.rank, g);
     if (e.step->releases && givers() > 1) release(chain(e.rank, g));

@@ -76,7 +76,8 @@ private:
     int component = 0;
     Tick tick = 0;
     int launch = -1;
-    int snapshot = 0; ///< of the first of its launch
+    int snapshot = 0;    ///< of the first of its launch
+    bool joined = false; ///< of several, where they count
   };
   /// What one strand of one rank knows to have happened. `seen` by any chain of events, `caused` by release
   /// and acquire alone, `pending` is what the next fence adds to it; if strict, `released` is what a message carries of
@@ -86,6 +87,7 @@ private:
     Tick *seen, *caused, *passed, *released, *pending;
     int own;           ///< component that its own events count in
     int snapshot = -1; ///< that equals all but `pending`
+    int announced = -1; ///< the one of its last signal
   };
 
   const Expansion &expansion;
@@ -102,6 +104,7 @@ private:
   std::vector<Flag> flags;
   std::vector<Tick> credits; ///< clocks that ranks, of chunks their CTAs, gave in the last epochs, `creditLaunches` of them
   int creditLaunches = 0;
+  std::vector<int> credited; ///< by rank: the epoch of its last credit
   std::vector<int> copies;
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
@@ -128,7 +131,7 @@ private:
   void clear(const ScheduledEvent &e, Chain &c);
   void noteAddition(const ScheduledEvent &e, Chain &c, Slot &s);
   bool knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s);
-  int joined(int snapshot, int other);
+  void join(Flag &f, int snapshot);
   void signal(const ScheduledEvent &e, Chain &c, int strand);
   void await(const ScheduledEvent &e, Chain &c, int strand);
   void credit(const ScheduledEvent &e);
