@@ -152,8 +152,10 @@ static std::string windowsText(const ir::Program &program) {
   for (const ir::Buffer &b : program.buffers)
     if (b.window) names += (names.empty() ? "`" : ", `") + b.name + "`";
   if (names.empty()) return {};
-  return "peers touch " + names + " only after its owner has started the launch and before that ends, by barriers of the "
-         "launch, so launches cannot disturb each other";
+  bool waits = false;
+  ir::walk(program.body, [&](const ir::Stmt &s) { waits |= std::holds_alternative<ir::Await>(s.op()); });
+  return "peers touch " + names + " only after its owner has started the launch and before that ends, by barriers " +
+         (waits ? "and waits " : "") + "of the launch, so launches cannot disturb each other";
 }
 
 /// What a proof says beyond the rule of reuse.

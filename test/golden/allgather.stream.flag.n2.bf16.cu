@@ -30,7 +30,7 @@ template <class Shape>
 __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  // allgather.coll:64    pipeline c in 0 .. chunks(x, 512Ki) {
+  // allgather.coll:63    pipeline c in 0 .. chunks(x, 512Ki) {
   const coll::Chunks<32768> chunks(Packet::count(a.M));
 #pragma unroll 1
   for (coll::u32 c = 0; c < chunks.count(); ++c) {
@@ -38,7 +38,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {
       const coll::u32 i = chunks.first(c) + k;
-      // allgather.coll:65    forall p in ranks: x -> p.box[me]
+      // allgather.coll:64    forall p in ranks: x -> p.box[me]
       const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 #pragma unroll
       for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, k, x);
@@ -46,7 +46,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Box::announce(launch, me);
 
-    // allgather.coll:66    forall r in ranks: y[r] = box[r]
+    // allgather.coll:65    forall r in ranks: y[r] = box[r]
     Box::await(launch, 0, N, me);
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {

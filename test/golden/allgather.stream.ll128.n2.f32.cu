@@ -33,7 +33,7 @@ template <class Shape>
 __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  // allgather.coll:64    pipeline c in 0 .. chunks(x, 512Ki) {
+  // allgather.coll:63    pipeline c in 0 .. chunks(x, 512Ki) {
   const coll::Chunks<18432> chunks(Packet::count(a.M));
 #pragma unroll 1
   for (coll::u32 c = 0; c < chunks.count(); ++c) {
@@ -41,12 +41,12 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {
       const coll::u32 i = chunks.first(c) + k;
-      // allgather.coll:65    forall p in ranks: x -> p.box[me]
+      // allgather.coll:64    forall p in ranks: x -> p.box[me]
       const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
 #pragma unroll
       for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, k, x);
 
-      // allgather.coll:66    forall r in ranks: y[r] = box[r]
+      // allgather.coll:65    forall r in ranks: y[r] = box[r]
       coll::eachSlot<Box>(
           launch, k, x, [](coll::u32) { return true; },
           [&](coll::u32 r, const Packet &box) {

@@ -5,6 +5,7 @@
 #include "InlinedHeaders.h"
 #include "codegen/EmitCuda.h"
 #include "coll/Compiler.h"
+#include "emulator/KernelModule.h"
 #include "interpreter/Interpreter.h"
 #include "ir/Build.h"
 #include "parse/Parser.h"
@@ -200,6 +201,32 @@ TEST(Credits, OfAnEarlierLaunchCountForNothing) {
   kernel.cuda = test::replaced(test::withHeaders(kernel.cuda), "return want > launch.firstEpoch ? want : launch.firstEpoch;",
                                "return want;");
   EXPECT_NE(failureOf(m, kernel, kFinds), "");
+}
+
+/// How a run ends in which the last rank never launches the kernel.
+emu::Result::Status withoutTheLastRank(const Kernel &kernel, int ranks) {
+  emu::CompileError error;
+  const auto module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
+  EXPECT_TRUE(module) << error.message;
+  emu::Machine machine(kernel.manifest, emu::Policy::fair());
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::string why;
+    EXPECT_TRUE(machine.launch(rank, {.kernel = module, .entry = kernel.manifest.entry, .grid = 2}, why)) << why;
+  }
+  return machine.run().status;
+}
+
+// The collective that has no data is known by who waits for whom.
+TEST(BarrierCollective, HoldsEveryRankUntilAllHaveBegun) {
+  Mutant m;
+  m.text = "barrier", m.member = "direct", m.ranks = 3;
+  Lowered original(m);
+  ASSERT_TRUE(original.program);
+  Kernel kernel = original.emit(*original.program);
+  EXPECT_EQ(withoutTheLastRank(kernel, 3), emu::Result::Ok);
+  EXPECT_EQ(withoutTheLastRank(kernel, 2), emu::Result::Deadlock);
+  ASSERT_TRUE(replaceAll(kernel.cuda, {"launch.barrier(0);", ""}));
+  EXPECT_EQ(withoutTheLastRank(kernel, 2), emu::Result::Ok);
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, Mutation, testing::ValuesIn(mutants()),
