@@ -1,10 +1,13 @@
 // `coll info`: what this machine has of all that Coll can use.
 #include "emulator/KernelModule.h"
+#include "litmus/Litmus.h"
 #include "platform/Env.h"
 #include "platform/Machine.h"
 #include "platform/Nccl.h"
 #include "platform/Nvrtc.h"
+#include "platform/Platform.h"
 #include "tool/Arguments.h"
+#include "tool/OrFail.h"
 #include "tool/Output.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -48,6 +51,22 @@ static std::string gpuText(const GpuInfo &gpu) {
          (reaches.empty() ? "" : ", reaches the memory of" + reaches);
 }
 
+/// What is declared of hardware beyond PTX, and what litmus tests have seen there.
+static std::string platformsText() {
+  std::string text;
+  for (const Platform &platform : platforms()) {
+    std::string seen;
+    for (const litmus::Measured &m : litmus::measured())
+      if (m.arch >= platform.arch && m.link == platform.link)
+        seen += std::string(seen.empty() ? "" : ", ") + std::string(m.test) + " " + std::to_string(m.surprises) + " of " +
+                std::to_string(m.rounds) + " (" + std::string(m.gpu) + ")";
+    text += row("sm_" + std::to_string(platform.arch) + " and up",
+                "stores of " + std::to_string(platform.bytes) + " bytes arrive whole " + std::string(describe(platform.link)) +
+                    "; surprises seen: " + (seen.empty() ? "not measured" : seen));
+  }
+  return text;
+}
+
 static std::string asText(const Found &found) {
   std::string text = row("coll", COLL_VERSION);
   if (found.machine) {
@@ -62,6 +81,7 @@ static std::string asText(const Found &found) {
   text += row("NCCL",
               found.nccl ? (*found.nccl)->versionText() + " (" + (*found.nccl)->path + ")" : none(found.nccl.error()));
   text += row("C++ compiler", found.cxx.empty() ? "none: emulated ranks need one" : join(found.cxx, " "));
+  text += platformsText();
   for (const env::Description &variable : env::list())
     if (const char *value = std::getenv(variable.name.c_str())) text += row(variable.name, value);
   return text;
@@ -90,7 +110,47 @@ static std::string asJson(const Found &found) {
   return llvm::formatv("{0:2}\n", Value(std::move(object))).str();
 }
 
+static std::string findingText(const litmus::Finding &f) {
+  const std::string where = f.from == f.to ? "GPU " + std::to_string(f.from)
+                                           : "GPU " + std::to_string(f.from) + " to " + std::to_string(f.to);
+  return llvm::formatv("{0,-10} {1,-14} {2,14} rounds  {3}\n", std::string(f.test->name), where, f.rounds,
+                       f.rounds == 0      ? std::string("nothing arrived in time")
+                       : f.surprises == 0 ? std::string("the opposite was not observed")
+                                          : "the opposite was OBSERVED " + std::to_string(f.surprises) + " times")
+      .str();
+}
+
+/// A line of Platforms.def. Rounds of several pairs of GPUs over the same link count together.
+static std::string measuredText(const std::vector<litmus::Finding> &findings) {
+  std::map<std::tuple<unsigned, Link, std::string, std::string_view>, std::pair<std::uint64_t, std::uint64_t>> sums;
+  for (const litmus::Finding &f : findings) {
+    auto &sum = sums[{f.arch, f.link, f.gpu, f.test->name}];
+    sum.first += f.rounds, sum.second += f.surprises;
+  }
+  std::string text;
+  for (const auto &[key, sum] : sums) {
+    const auto &[arch, link, gpu, test] = key;
+    text += "COLL_MEASURED(" + std::to_string(arch) + ", " + std::string(name(link)) + ", " + std::string(test) + ", \"" + gpu +
+            "\", " + std::to_string(sum.first) + ", " + std::to_string(sum.second) + ")\n";
+  }
+  return text;
+}
+
+static Exit runLitmus(const Arguments &arguments) {
+  litmus::Limits limits;
+  limits.rounds = arguments.number("--rounds", limits.rounds, 1, 1 << 30);
+  limits.seconds = arguments.seconds("--limit", limits.seconds);
+  for (const litmus::Test &test : litmus::tests()) print(row(std::string(test.name), std::string(test.claim)));
+  const std::vector<litmus::Finding> findings =
+      orFail(litmus::run(limits, [](const litmus::Finding &finding) { print(findingText(finding)); }));
+  print("for the list of platforms:\n" + measuredText(findings));
+  return Exit::Good;
+}
+
 static Exit info(const Arguments &arguments) {
+  if (arguments.has("--litmus")) return runLitmus(arguments);
+  for (const char *option : {"--rounds", "--limit"})
+    if (arguments.has(option)) throw Failure{Exit::BadInput, "`" + std::string(option) + "` is for `--litmus`"};
   const Found found;
   print(arguments.has("--json") ? asJson(found) : asText(found));
   return Exit::Good;
@@ -101,7 +161,12 @@ extern const Verb infoVerb;
 const Verb infoVerb{.name = "info",
                     .operands = "",
                     .summary = "the libraries, GPUs and compilers that this machine has",
-                    .options = {{"--json", "", "as JSON"}},
-                    .example = "coll info\n",
+                    .options = {{"--json", "", "as JSON"},
+                                {"--litmus", "",
+                                 "look on the GPUs here for what hardware is taken never to do, and count it"},
+                                {"--rounds", "R", "of each of 32 CTAs in each litmus test; 1Mi if not given"},
+                                {"--limit", "SECONDS", "of each litmus test; 5 if not given"}},
+                    .example = "coll info\n"
+                               "coll info --litmus --rounds 16Mi --limit 20      between every two GPUs, in minutes\n",
                     .run = info};
 } // namespace coll::tool

@@ -3,6 +3,7 @@
 #include "bench/NcclLog.h"
 #include "bench/Report.h"
 #include "jit/Jit.h"
+#include "litmus/Litmus.h"
 
 #include <gtest/gtest.h>
 
@@ -117,6 +118,8 @@ TEST(Floors, KernelsCompile) {
   auto jit = Jit::create(KernelCache(""));
   if (!jit) GTEST_SKIP() << jit.error().text;
   for (int arch : jit->nvrtc().archs) {
+    const auto tests = jit->compile(litmus::text(), Arch{unsigned(arch), ""});
+    EXPECT_TRUE(tests) << tests.error().text;
     auto cubin = jit->compile(floorsText(), Arch{unsigned(arch), ""});
     ASSERT_TRUE(cubin) << cubin.error().text;
     for (const char *name : {"gate", "emptyNode", "pingPong", "copyUnits"})
