@@ -15,17 +15,17 @@ unsigned ceilDiv(std::uint64_t value, unsigned by) {
 
 /// The quickest shape as measured on H200, before anything bounds it: a thread for each packet, in CTAs of 128 threads
 /// while there may be enough of them. A second packet a thread costs a trip over the link more.
-LaunchShape measuredShape(std::uint64_t packets) {
+LaunchShape measuredShape(std::uint64_t packets, unsigned mostCtas) {
   if (packets <= 128) return {1, std::max(32u, ceilDiv(packets, 32) * 32)};
   for (unsigned block : {128u, 256u, 512u})
-    if (packets <= std::uint64_t(region::kMaxCtas) * block) return {ceilDiv(packets, block), block};
-  return {region::kMaxCtas, 512};
+    if (packets <= std::uint64_t(mostCtas) * block) return {ceilDiv(packets, block), block};
+  return {mostCtas, 512};
 }
 
 } // namespace
 
-LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted) {
-  LaunchShape shape = measuredShape(packets);
+LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted, unsigned usualCtas) {
+  LaunchShape shape = measuredShape(packets, std::min(usualCtas, region::kMaxCtas));
   if (wanted.threads) shape = {std::max(1u, wanted.ctas), std::clamp(wanted.threads / 32 * 32, 32u, 512u)};
   if (shape.block > limits.maxThreads) {
     shape.block = limits.maxThreads;
@@ -116,7 +116,10 @@ std::uint64_t LaunchPlan::packetsOfRow(std::span<const std::uint64_t> extents) c
 
 LaunchShape LaunchPlan::shape(std::span<const std::uint64_t> extents, const ShapeLimits &limits,
                               const Shape &wanted) const {
-  if (!manifest.domain.rows) return chooseShape(packetsAtOnce(extents), limits, wanted);
+  // Where messages are large a few multiprocessors fill the links, as few as NCCL takes; all would be 3 % quicker.
+  constexpr unsigned kBulkCtas = 32;
+  if (!manifest.domain.rows)
+    return chooseShape(packetsAtOnce(extents), limits, wanted, manifest.bulk ? kBulkCtas : region::kMaxCtas);
   ShapeLimits within = limits;
   if (wanted.maxCtas) within.maxCtas = std::min(within.maxCtas, wanted.maxCtas);
   if (wanted.threads)

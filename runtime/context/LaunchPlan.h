@@ -33,8 +33,9 @@ struct ShapeLimits {
 };
 
 /// The shape for a number of packets, as near to `wanted` as the limits allow. The same on all ranks, as every argument
-/// is.
-LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted = {});
+/// is. `usualCtas`: the most where `wanted` says nothing.
+LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted = {},
+                        unsigned usualCtas = ~0u);
 
 /// The shape for so many rows of so many packets. The same on all ranks.
 LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const ShapeLimits &limits);
