@@ -5,8 +5,8 @@
 //   // collective allreduce, types f32 bf16
 //   // kernel ll: packet 8, area 16, copies 2
 //   // kernel sentinel: packet 16, area 16, copies 3, fill -0.0
-// A packet is what a thread moves at a time, in bytes of the vector; it takes `area` bytes of scratch for each rank and
-// copy. The scratch is filled with the word of `fill`, or 0, before each size.
+// A packet is what a thread, or `threads T` of them together, moves at a time, in bytes of the vector; it takes `area`
+// bytes of scratch for each rank and copy. The scratch is filled with the word of `fill`, or 0, before each size.
 #pragma once
 
 #include "coll/Compiler.h"
@@ -16,7 +16,7 @@ namespace coll::bench {
 
 struct HandKernel {
   std::string name; ///< of the `extern "C" __global__` function
-  std::uint64_t packet = 16, area = 16, copies = 2;
+  std::uint64_t packet = 16, area = 16, threads = 1, copies = 2;
   std::uint32_t fill = 0;
   bool fillNegativeZero = false; ///< of the type
 

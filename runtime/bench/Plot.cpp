@@ -137,16 +137,26 @@ std::vector<Label> placeLabels(const Plot &plot, const Frame &frame) {
   return labels;
 }
 
-std::string lineSvg(const PlotLine &line, const Frame &frame, const std::string &colour) {
+/// How a line is told from the others: where colours repeat, its marks are others.
+struct Style {
+  std::string colour;
+  std::size_t mark;
+};
+
+std::string markSvg(double x, double y, const Style &style) {
+  const std::string paint = "\" stroke=\"" + style.colour + "\" fill=\"" + (style.mark % 2 ? "#ffffff" : style.colour) + "\"/>\n";
+  if (style.mark < 2) return "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"2.5" + paint;
+  return "<rect x=\"" + number(x - 2.5) + "\" y=\"" + number(y - 2.5) + "\" width=\"5\" height=\"5" + paint;
+}
+
+std::string lineSvg(const PlotLine &line, const Frame &frame, const Style &style) {
   std::string points;
   for (const auto &[x, y] : line.points)
     points += (points.empty() ? "" : " ") + number(frame.x(x)) + "," + number(frame.y(y));
-  std::string svg = "<polyline fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"2\"" +
+  std::string svg = "<polyline fill=\"none\" stroke=\"" + style.colour + "\" stroke-width=\"2\"" +
                     (line.dashed ? " stroke-dasharray=\"6 4\"" : "") + " points=\"" + points + "\"/>\n";
   if (!line.dashed)
-    for (const auto &[x, y] : line.points)
-      svg += "<circle cx=\"" + number(frame.x(x)) + "\" cy=\"" + number(frame.y(y)) + "\" r=\"2.5\" fill=\"" + colour +
-             "\"/>\n";
+    for (const auto &[x, y] : line.points) svg += markSvg(frame.x(x), frame.y(y), style);
   return svg;
 }
 
@@ -162,16 +172,19 @@ std::string toSvg(const Plot &plot) {
   svg += text(kLeft, 50, "start", plot.subtitle, " fill=\"#606060\"");
   svg += axes(frame);
 
-  std::vector<std::string> colours;
+  std::vector<Style> styles;
   std::size_t next = 0;
-  for (const PlotLine &line : plot.lines)
-    colours.push_back(line.dashed ? "#707070" : kColours[next++ % kColours.size()]);
-  for (std::size_t i = 0; i < plot.lines.size(); ++i) svg += lineSvg(plot.lines[i], frame, colours[i]);
+  for (const PlotLine &line : plot.lines) {
+    if (line.dashed) styles.push_back({"#707070", 0});
+    else styles.push_back({kColours[next % kColours.size()], next / kColours.size()}), ++next;
+  }
+  for (std::size_t i = 0; i < plot.lines.size(); ++i) svg += lineSvg(plot.lines[i], frame, styles[i]);
   for (const Label &label : placeLabels(plot, frame)) {
     const PlotLine &line = plot.lines[label.line];
     const double end = frame.x(line.points.back().first), at = kWidth - kRight + 22;
     svg += stroke(end + 4, label.from, at - 4, label.at, "#b0b0b0");
-    svg += text(at, label.at + 4, "start", line.name, " fill=\"" + colours[label.line] + "\"");
+    if (!line.dashed) svg += markSvg(at + 2, label.at, styles[label.line]);
+    svg += text(at + 8, label.at + 4, "start", line.name, " fill=\"" + styles[label.line].colour + "\"");
   }
   return svg + "</svg>\n";
 }

@@ -2,7 +2,7 @@
 //
 // collective allreduce, types f32 bf16
 // kernel ll: packet 8, area 16, copies 2
-// kernel ll128: packet 120, area 128, copies 2
+// kernel ll128: packet 120, area 128, threads 8, copies 2
 // kernel sentinel: packet 16, area 16, copies 3, fill -0.0
 // kernel pushBarrier: packet 16, area 16, copies 2
 // kernel pullBarrier: packet 16, area 16, copies 1
