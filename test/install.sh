@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what Coll is built and tested with on Debian 12 and its relatives, and nothing where all of it is there.
-# The one place that knows the list; test/run.sh and examples/quickstart.sh call it. Needs root or sudo if it installs.
+# The one place that knows the list; test/run.sh and examples/quickstart.sh call it, the former with more to install.
+# Needs root or sudo if it installs.
 set -eu
 
 # A file that each package brings tells whether it is there, wherever it came from; gcc's own search knows the libraries.
@@ -26,6 +27,7 @@ need antlr4 command -v antlr4
 need libantlr4-runtime-dev library libantlr4-runtime.a
 need libboost-context-dev header boost/context/fiber.hpp
 need libgtest-dev header gtest/gtest.h
+for command in "$@"; do need "$command" command -v "$command"; done # packages named as their command
 [ -n "$missing" ] || exit 0
 # Not needed, but each makes building again quicker.
 need ccache command -v ccache
