@@ -174,7 +174,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
   const int ranks = parts.front()->manifest.ranks;
   emu::Machine machine(parts.front()->manifest, policyOf(seed));
   for (std::size_t i = 1; i < parts.size(); ++i) machine.add(parts[i]->manifest);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < (settings.oneRegion ? 1 : parts.size()); ++i) {
     const Manifest &manifest = parts[i]->manifest;
     if (settings.firstEpoch)
       machine.setEpoch(settings.firstEpoch - 1, unsigned(i));
@@ -212,7 +212,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
                                scalars,
                                LaunchPlan(manifest).onePacket(pointers, planned.extents, shape),
                                shape.cluster,
-                               unsigned(i)};
+                               settings.oneRegion ? 0 : unsigned(i)};
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }

@@ -141,7 +141,7 @@ private:
       for (int k = 0; k < program.ranks && !moved; ++k) {
         const int r = (first + k) % program.ranks;
         if (frozen && (r == victim) != last && random.below(200) != 0) continue;
-        moved = rankMoves(r);
+        moved |= rankMoves(r);
       }
     return moved;
   }
@@ -250,7 +250,8 @@ private:
   bool meet(Thread &t, const Step &s) {
     Rank &rank = ranks[t.rank];
     int &met = rank.met[{t.cta, t.at}];
-    if (!t.arrived) t.arrived = true, ++met;
+    // That it has come, and that its CTA has stored what it had, may be what others wait for.
+    if (!t.arrived) t.arrived = moved = true, ++met;
     if (met < rank.threadsPerCta) return false;
     flush(t);
     if (s.kind == Kind::Signal) {

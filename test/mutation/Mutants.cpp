@@ -399,6 +399,11 @@ std::vector<Mutant> table() {
        .edits = {{"Box::send(launch, hop, me, i, x);",
                   "coll::ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + Box::at(launch.epoch, me, i), "
                   "coll::detail::toWords(x));"}}},
+      {.name = "S01SubnormalsTakenForZero", .text = "allreduce", .member = "oneshot.sentinel",
+       .change = [](ir::Program &p) { p.mailboxes[0].canonical = false; }, .kind = Kind::NoSpareValue, .line = "mailbox box",
+       .edits = {kReadThere},
+       .prelude = reader("!(line.w[0] & 0x7f800000) | !(line.w[0] >> 32 & 0x7f800000) | "
+                         "!(line.w[1] & 0x7f800000) | !(line.w[1] >> 32 & 0x7f800000)")},
       {.name = "S02SentinelComparedAsANumber", .text = "allreduce", .member = "oneshot.sentinel",
        .change = [](ir::Program &p) { p.mailboxes[0].canonical = false; }, .kind = Kind::NoSpareValue, .line = "mailbox box",
        .edits = {kReadThere},

@@ -15,5 +15,17 @@ for name in texts:
         for number, line in enumerate(text, 1):
             if FORBIDDEN.search(line.split("//")[0]):
                 found.append("%s:%d: %s" % (os.path.relpath(name, root), number, line.rstrip()))
+# What other GPUs see has system scope, on both sides (a cluster's barrier has none); and the compiler keeps all accesses
+# where they are.
+ORDERED = re.compile(r"\.(relaxed|acquire|release|acq_rel|sc|volatile)\b(?!\.sys|\.aligned)")
+ACCESS = re.compile(r'"[^"]*\b(ld|st|red|atom|multimem|fence|bar|barrier|griddepcontrol)\.')
+for name in glob.glob(root + "/runtime/device/coll/*.h"):
+    with open(name) as text:
+        code = re.sub(r"//.*", lambda m: " " * len(m.group()), text.read())
+    for asm in re.finditer(r"\basm\b[^;]*?\((?:[^()\"]|\"[^\"]*\"|\([^()]*(?:\([^()]*\)[^()]*)*\))*\);", code):
+        said = asm.group()
+        kept = said.startswith("asm volatile(") and said.endswith('"memory");')
+        if ACCESS.search(said) and (ORDERED.search(said) or not kept):
+            found.append("%s:%d: %s" % (os.path.relpath(name, root), code.count("\n", 0, asm.start()) + 1, said.split("\n")[0]))
 if found:
     sys.exit("\n".join(found))

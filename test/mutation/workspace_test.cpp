@@ -1,0 +1,97 @@
+// Members that share scratch, as `workspace` proves it: with one epoch for all and two copies they may follow each other
+// in any order. With the copies that are enough for each alone, or an epoch for each, they may not.
+#include "InlinedHeaders.h"
+#include "coll/Compiler.h"
+#include "tool/Adversary.h"
+
+#include <gtest/gtest.h>
+
+namespace coll {
+namespace {
+
+// Of the second, what arrives last lies where the first has what arrives first.
+constexpr const char *kText = R"(coll 1
+use allreduce
+algorithm a for allreduce on lsa(2..8) when bytes <= 4Ki {
+  view X = split(x, N), Y = split(y, N)
+  mailbox rs[N] of X[0] sync ll DEPTH
+  mailbox ag[N] of X[0] sync ll DEPTH
+  forall p in ranks: X[p] -> p.rs[me]
+  let s = reduce(op, r in ranks: rs[r])
+  forall p in ranks: s -> p.ag[me]
+  forall r in ranks: Y[r] = ag[r]
+}
+algorithm b for allreduce on lsa(2..8) when bytes <= 4Ki {
+  view X = split(x, N), Y = split(y, N)
+  mailbox ag[N] of X[0] sync ll DEPTH
+  mailbox rs[N] of X[0] sync ll DEPTH
+  forall p in ranks: X[p] -> p.rs[me]
+  let s = reduce(op, r in ranks: rs[r])
+  forall p in ranks: s -> p.ag[me]
+  forall r in ranks: Y[r] = ag[r]
+}
+)";
+
+std::vector<Kernel> compiled(const std::string &depth) {
+  std::string text = kText;
+  for (std::size_t at; (at = text.find("DEPTH")) != std::string::npos;) text.replace(at, 5, depth);
+  Diagnostics diagnostics;
+  const auto program = Program::parse(text, "workspace.coll", diagnostics);
+  EXPECT_TRUE(program) << diagnostics.render();
+  std::vector<Kernel> kernels;
+  for (const char *member : {"a", "b"}) {
+    auto kernel = program->compile({member, 3, DType::F32, ReduceOp::Sum}, {}, diagnostics);
+    EXPECT_TRUE(kernel) << diagnostics.render();
+    kernels.push_back(*kernel);
+  }
+  return kernels;
+}
+
+/// How many of some seeds go wrong; -1 without a compiler.
+int countBad(const std::vector<Kernel> &kernels, bool oneRegion) {
+  RunRequest request;
+  request.launches = 8;
+  request.randomCounts = true;
+  request.maxElements = 256;
+  tool::Adversary::Settings settings;
+  settings.oneRegion = oneRegion;
+  const auto adversary = tool::Adversary::create(kernels, request, settings);
+  if (!adversary && adversary.error().code == Error::Code::MachineLacks) return -1;
+  EXPECT_TRUE(adversary) << adversary.error().text;
+  int bad = 0;
+  for (std::uint64_t seed = 0; adversary && seed <= 24; ++seed) {
+    const auto outcome = adversary->run(seed);
+    EXPECT_TRUE(outcome) << outcome.error().text;
+    bad += outcome && !outcome->failure.empty();
+  }
+  return bad;
+}
+
+} // namespace
+
+// R04 of the public defects: one kernel after another over its scratch.
+TEST(Workspace, TakesTwoCopiesWhereOneIsEnoughForEachAlone) {
+  const std::vector<Kernel> single = compiled("depth 1");
+  const int apart = countBad(single, false);
+  if (apart < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_EQ(apart, 0);
+  EXPECT_GT(countBad(single, true), 0);
+  EXPECT_EQ(countBad(compiled("depth 2"), true), 0);
+}
+
+// M02 of the public defects: each kernel counts its own launches, over one scratch.
+TEST(Workspace, TakesOneEpochForAll) {
+  std::vector<Kernel> kernels = compiled("depth 2");
+  for (Kernel &kernel : kernels) kernel.cuda = test::withHeaders(kernel.cuda), kernel.manifest.regionBytes += 4096;
+  std::string &second = kernels[1].cuda;
+  const std::string own = "team.peer[0] + " + std::to_string(kernels[1].manifest.regionBytes - 4096);
+  second = test::replaced(second, "const char *region = team.peer[0];\n      const u64 last",
+                          "const char *region = " + own + ";\n      const u64 last");
+  second = test::replaced(second, "char *region = team.peer[0];\n    if (blockIdx.x == 0)",
+                          "char *region = " + own + ";\n    if (blockIdx.x == 0)");
+  const int bad = countBad(kernels, true);
+  if (bad < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_GT(bad, 0);
+}
+
+} // namespace coll
