@@ -92,6 +92,8 @@ private:
   unsigned lastLine = 0;
   SourceOffset here = 0; ///< of the statement that is being written
   bool begun = false;
+  static constexpr int kMaxUnits = 16; ///< of 16 bytes that a thread may load before it sends the first
+  static constexpr const char *kRankAtHop = "coll::rankAt<N>(me, hop)";
 
   // ---- Groups ----
 
@@ -260,7 +262,8 @@ private:
     for (const Stmt *stmt : work) {
       if (auto scatter = scatterOf(*stmt); scatter && scatter->load) {
         if (!arrays.count(scatter->load->result))
-          declare(scatter->load->result, program.values[scatter->load->result].name, "[Shape::kPackets][N]");
+          declare(scatter->load->result, program.values[scatter->load->result].name,
+                  loadsFirst() ? "[Shape::kPackets][N]" : "[Shape::kPackets]");
         continue;
       }
       const ValueId v = resultOf(*stmt);
@@ -306,7 +309,7 @@ private:
   }
 
   void packetStatement(const Stmt &stmt, Group::Kind kind) {
-    if (auto scatter = scatterOf(stmt)) return kind == Group::Loads ? loads(stmt, *scatter) : sends(*scatter);
+    if (auto scatter = scatterOf(stmt)) return kind == Group::Loads ? loads(stmt, *scatter) : sends(stmt, *scatter);
     if (Expressions::defines(stmt)) return compute(stmt);
     match(
         stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
@@ -367,22 +370,31 @@ private:
     out.line("row.storeFloats(" + to + ", k, " + stripped(values.floats(s.value)) + ");");
   }
 
-  void loads(const Stmt &stmt, const Scatter &s) {
-    const std::string &variable = std::get<ForRanks>(stmt.op()).variable;
-    const Index rank = Index::variable("coll::rankAt<N>(me, hop)");
-    out.directive("#pragma unroll");
-    out.line("for (int hop = 0; hop < N; ++hop) " + arrays.at(s.load->result) + "[k][hop] = row.load(" +
-             base(s.load->from, text(s.load->from.index.substitute(variable, rank))) + ", k);");
+  /// Whether the packets for all ranks fit into registers, so that all are on their way before the first is sent.
+  bool loadsFirst() const { return program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits; }
+
+  std::string loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const {
+    const Index of = s.load->from.index.substitute(std::get<ForRanks>(stmt.op()).variable, Index::variable(rank));
+    return "row.load(" + base(s.load->from, text(of)) + ", k)";
   }
 
-  void sends(const Scatter &s) {
-    const std::string what = s.load ? arrays.at(s.load->result) + "[k][hop]" : values.packet(s.send->value);
+  void loads(const Stmt &stmt, const Scatter &s) {
+    const std::string array = arrays.at(s.load->result) + "[k]";
+    if (!loadsFirst()) return out.line(array + " = " + loadFor(stmt, s, "me") + "; // this rank's own");
+    out.directive("#pragma unroll");
+    out.line("for (int hop = 0; hop < N; ++hop) " + array + "[hop] = " + loadFor(stmt, s, kRankAtHop) + ";");
+  }
+
+  void sends(const Stmt &stmt, const Scatter &s) {
+    const std::string what = !s.load        ? values.packet(s.send->value)
+                             : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
+                                            : loadFor(stmt, s, kRankAtHop);
     const bool keeps = s.send->own != kNone;
     out.directive("#pragma unroll");
     out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + boxName(s.send->box) + "::send(launch, hop, " +
              text(s.send->slot) + ", i, " + what + ");");
     if (keeps)
-      values.set(s.send->own, s.load ? arrays.at(s.load->result) + "[k][0]" : values.packet(s.send->value),
+      values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : values.packet(s.send->value),
                  Expressions::Form::Packet);
   }
 

@@ -79,8 +79,7 @@ int Arithmetic::compute(const ast::Expr &expr) {
       if (typeOf(expr) != DType::F32) return sink.refuse(expr.span, "a scalar that is not `f32`"), 0;
       return sink.argument((*param)->name.text, expr.span);
     }
-  if (const auto *member = std::get_if<ast::Member>(&expr.node))
-    return sink.scaleOf(*std::get<const ast::Let *>(std::get<ast::NameRef>(member->base->node).ref), expr.span);
+  if (const auto *member = std::get_if<ast::Member>(&expr.node)) return scaleOf(*member, expr.span);
   if (const auto *u = std::get_if<ast::Unary>(&expr.node))
     return sink.map(Function::Negate, number(*u->operand), kNone, DType::F32, expr.span);
   if (const auto *b = std::get_if<ast::Binary>(&expr.node)) return binary(expr, *b);
@@ -133,6 +132,21 @@ int Arithmetic::call(const ast::Expr &expr, const ast::Call &c) {
   return 0;
 }
 
+int Arithmetic::scaleOf(const ast::Member &member, ast::Span where) {
+  const auto *call = std::get_if<ast::Call>(&member.base->node);
+  if (!call) return sink.scaleOf(*std::get<const ast::Let *>(std::get<ast::NameRef>(member.base->node).ref), where);
+  const DType type = quantType(*call);
+  return scale(*call, number(*call->args[0]), type, where);
+}
+
+/// What `quant` converts to.
+DType Arithmetic::quantType(const ast::Call &call) {
+  const DType type = sema::instantiate(call.args[1]->type.element, parameter);
+  if (type != DType::F8E4M3 && type != DType::I8)
+    sink.refuse(call.args[1]->span, "`quant` to other than `fp8e4m3` and `i8`");
+  return type;
+}
+
 int Arithmetic::scale(const ast::Call &call, int data, DType type, ast::Span where) {
   const auto *scheme = std::get_if<ast::Call>(&call.args[2]->node);
   if (scheme && scheme->function == ast::Function::PerTensor) return number(*scheme->args.front());
@@ -146,11 +160,7 @@ int Arithmetic::scale(const ast::Call &call, int data, DType type, ast::Span whe
 }
 
 Arithmetic::Quantised Arithmetic::quantise(const ast::Call &call, ast::Span where) {
-  const DType type = sema::instantiate(call.args[1]->type.element, parameter);
-  if (type != DType::F8E4M3 && type != DType::I8) {
-    sink.refuse(call.args[1]->span, "`quant` to other than `fp8e4m3` and `i8`");
-    return {0, 0};
-  }
+  const DType type = quantType(call);
   const int data = number(*call.args[0]), by = scale(call, data, type, where);
   const int inverse = sink.map(Function::Inverse, by, kNone, DType::F32, where);
   const int scaled = sink.map(Function::Mul, data, inverse, DType::F32, where);

@@ -53,6 +53,8 @@ private:
   int call(const ast::Expr &expr, const ast::Call &c);
   int combine(const ast::Expr &expr, const ast::Call &c);
   int scale(const ast::Call &call, int data, DType type, ast::Span where);
+  int scaleOf(const ast::Member &member, ast::Span where);
+  DType quantType(const ast::Call &call);
   DType typeOf(const ast::Expr &expr) const;
 };
 

@@ -36,13 +36,23 @@ Type checkCount(Context &context, ast::Member &member, const Mailbox &mailbox) {
   return error();
 }
 
+/// The `quant` that `q.scale` is of: what the `let` q names, or a call itself.
+const Call *quantOf(const Context &context, const Expr &base) {
+  const Expr *value = &base;
+  if (auto *ref = std::get_if<NameRef>(&base.node)) {
+    const Scope::Entry *entry = context.scope.find(ref->name);
+    auto *let = entry ? std::get_if<const Let *>(&entry->ref) : nullptr;
+    if (!let) return nullptr;
+    value = (*let)->value.get();
+  }
+  auto *call = std::get_if<Call>(&value->node);
+  return call && call->callee.text == "quant" ? call : nullptr;
+}
+
 /// `q.scale`, where q was made by `quant`: a number for each row or group.
 std::optional<Type> checkScale(Context &context, ast::Member &member) {
-  auto *ref = std::get_if<NameRef>(&member.base->node);
-  const Scope::Entry *entry = ref ? context.scope.find(ref->name) : nullptr;
-  auto *let = entry ? std::get_if<const Let *>(&entry->ref) : nullptr;
-  auto *call = let ? std::get_if<Call>(&(*let)->value->node) : nullptr;
-  if (!call || call->function != Function::Quant) return std::nullopt;
+  const Call *call = quantOf(context, *member.base);
+  if (!call) return std::nullopt;
   Type type = check(context, *member.base);
   if (isError(type)) return type;
   member.ref = Builtin::Scale;
