@@ -189,6 +189,7 @@ bool Dataflow::perform(int rank, const Step &step) {
     switch (step.kind) {
     case Kind::Load: load(rank, step, *n); break;
     case Kind::Store: store(rank, step, *n); break;
+    case Kind::StoreCount: storeCount(rank, step); break;
     case Kind::Clear: clear(rank, step); break;
     case Kind::Poll:
     case Kind::Read:
@@ -212,6 +213,29 @@ void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   const Storage::Accessor by{causality, rank, r.packets};
   touch(rank, step);
   conflict(rank, storage[step.peer].load(step, by, base, begin, end, value(r, step.value)));
+  if (step.counts != ir::kNone) cut(rank, step);
+}
+
+/// Only as much has been loaded as an element of an input says.
+void Dataflow::cut(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  const auto element = std::uint64_t(step.detail);
+  if (step.detail < 0 || element >= storage[rank].size(step.counts))
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "`" + program.buffers[step.counts].name + "` is read past its end", "");
+  value(r, step.value) = symbols.prefix(value(r, step.value), symbols.input(rank, step.counts), step.detail);
+}
+
+/// The thread of packet 0 does it, whose message it is.
+void Dataflow::storeCount(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  if (r.packets != 0) return;
+  const auto count = symbols.countOf(value(r, step.a).front().node);
+  const auto element = std::uint64_t(step.number);
+  if (element >= storage[rank].size(step.buffer))
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "`" + program.buffers[step.buffer].name + "` is written past its end", "");
+  conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, element, 0, 1, {*count}));
 }
 
 /// Every thread reads some of the row, whichever packets of the matrix it has.

@@ -88,6 +88,8 @@ private:
   void loadRow(int rank, const Step &step);
   void store(int rank, const Step &step, std::uint64_t n);
   void storeRows(int rank, const Step &step);
+  void storeCount(int rank, const Step &step);
+  void cut(int rank, const Step &step);
   void send(int rank, const Step &step, std::uint64_t n);
   bool receive(int rank, const Step &step, std::uint64_t n);
   void clear(int rank, const Step &step);

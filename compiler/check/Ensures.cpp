@@ -71,6 +71,7 @@ private:
     if (e.kind == ir::Ensures::Kind::Copy) {
       const int from = int(e.from.evaluate(here).value_or(0));
       contribution(e, from, here, expected);
+      if (e.count) cut(e, here, expected);
     } else {
       for (int r = 0; r < program.ranks; ++r) {
         Segment next{0, n, 0, 0};
@@ -80,7 +81,7 @@ private:
     }
     for (const Segment &s : held)
       if (!(e.kind == ir::Ensures::Kind::Copy || exactTree ? sameNode(s, expected) : sameLeaves(s)))
-        return refute(e, me, base, s);
+        return e.count ? differs(e, me, base, s, expected) : refute(e, me, base, s);
     return sameEverywhere(e, me, base);
   }
 
@@ -162,6 +163,12 @@ private:
     out.shift = begin(e.source, lookup);
     out.node = symbols.input(r, e.source.buffer);
     want.push_back({r, e.source.buffer, out.shift});
+  }
+
+  /// Promised is only as much as a number of an input says.
+  void cut(const ir::Ensures &e, const ir::Index::Lookup &lookup, Segment &expected) {
+    const Node counts = symbols.input(int(e.countFrom.evaluate(lookup).value_or(0)), e.count->buffer);
+    expected.node = symbols.prefix({expected}, counts, begin(*e.count, lookup)).front().node;
   }
 
   static bool sameNode(const Segment &a, const Segment &b) { return a.node == b.node && a.shift == b.shift; }

@@ -192,6 +192,15 @@ private:
           step.where = s.where, step.value = s.result;
           setSlice(step, s.from);
           if ((step.everyRow = s.everyRow)) step.rows = step.length, setLength(step, program.values[s.result].length);
+          if (const auto &count = program.values[s.result].count)
+            step.counts = count->element.buffer, step.detail = evaluate(count->element.index);
+          emit(step);
+        },
+        [&](const ir::StoreCount &s) {
+          Step step{Step::Kind::StoreCount};
+          step.where = s.where, step.a = s.value;
+          setSlice(step, s.to);
+          step.rows = step.length, setLength(step, program.values[s.value].length);
           emit(step);
         },
         [&](const ir::Store &s) {

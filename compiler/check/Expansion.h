@@ -13,6 +13,7 @@ struct Step {
   enum class Kind : std::uint8_t {
     Load,    ///< value = buffer slice of `peer`
     Store,   ///< buffer slice of `peer` = a
+    StoreCount, ///< element `number` of the buffer = how long a is
     Send,    ///< a to slot; keeps it in `value` instead if `peer` is this rank and `value` is not kNone
     Poll,    ///< value = slot, or a if that is not kNone and `index` (of the slot) is this rank
     Read,    ///< the same without waiting
@@ -49,6 +50,7 @@ struct Step {
   int piece = 0;  ///< which, if that length is a Piece
   int number = 0; ///< of a row or piece; of a Clear, how many launches behind
   int rows = 0;    ///< in Expansion::lengths
+  int counts = ir::kNone; ///< of a Load: the buffer whose element `detail` says how much of the slice is loaded
   ir::Function function{}; ///< of a Map
   DType type{};
   int code = 0;

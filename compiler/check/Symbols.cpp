@@ -78,6 +78,18 @@ void Symbols::apply(int code, const Content &of, Content &out, std::int64_t deta
   for (const Segment &s : of) append(out, apply(code, s, detail));
 }
 
+Content Symbols::prefix(const Content &of, Node counts, std::int64_t element) {
+  Content out;
+  for (const Segment &s : of) append(out, {s.begin, s.end, intern({kPrefix, s.node, counts, element}), s.shift});
+  return out;
+}
+
+std::optional<Segment> Symbols::countOf(Node node) const {
+  if (node < firstOperation || operations[node - firstOperation].op != kPrefix) return std::nullopt;
+  const Operation &o = operations[node - firstOperation];
+  return Segment{0, 1, o.right, o.delta};
+}
+
 Content Symbols::everywhere(Code code, std::int64_t detail) {
   return {{0, UINT64_MAX, intern({code, ir::kNone, ir::kNone, detail}), 0}};
 }
@@ -125,6 +137,9 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
   if (depth == 0) return "…";
   const std::string left = text(o.left, at, depth - 1);
   if (o.op == kEveryRow) return left;
+  if (o.op == kPrefix) // the right side is an input
+    return left + " as far as " + program.buffers[(o.right - 1) % buffers].name + "[" + std::to_string(o.delta) +
+           "] of rank " + std::to_string((o.right - 1) / buffers) + " says";
   if (o.op == kOfRow) return "that of a row of " + left;
   if (o.op >= kRows) return ir::keyword(ir::RowOp(o.op - kRows)).str() + "(" + left + ")";
   if (o.op >= kConverts) return "(" + left + " as " + std::string(keyword(DType(o.op - kConverts))) + ")";
@@ -137,7 +152,7 @@ void Symbols::descend(Node &a, std::int64_t &atA, Node &b, std::int64_t &atB) co
   while (a >= firstOperation && b >= firstOperation) {
     const Operation &x = operations[a - firstOperation], &y = operations[b - firstOperation];
     const bool two = x.right != ir::kNone;
-    if (x.op != y.op || x.op >= kConstant || (!two && x.delta != y.delta)) return;
+    if (x.op != y.op || x.op >= kConstant || x.op == kPrefix || (!two && x.delta != y.delta)) return;
     const bool left = x.left == y.left && atA == atB, right = x.right == y.right && atA + x.delta == atB + y.delta;
     if (!left && (!two || right)) {
       a = x.left, b = y.left;

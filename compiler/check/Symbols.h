@@ -45,6 +45,7 @@ public:
     kMaps = 16,       ///< + Function
     kConverts = 64,   ///< + DType
     kRows = 128,      ///< + RowOp; of groups of `delta` elements if that is not 0
+    kPrefix = 144,    ///< the operand as far as element `delta` of the right one, a number, says
     kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
     kOfRow,           ///< element r is that of row r, `delta` further
     kConstant = 192,  ///< its bits are `delta`
@@ -56,6 +57,9 @@ public:
   void apply(int code, const Content &of, Content &out, std::int64_t detail = 0);
   /// A Map, of one or two operands; `type` is that of its result.
   void map(ir::Function function, const Content &a, const Content *b, DType type, Content &out);
+  /// The begin of a vector, as long as an element of an input says; and what says how long a node is, if it is such.
+  Content prefix(const Content &of, Node counts, std::int64_t element);
+  std::optional<Segment> countOf(Node node) const;
   /// What is the same everywhere, for vectors of any length.
   Content everywhere(Code code, std::int64_t detail);
 

@@ -67,13 +67,14 @@ void addPromises(const Ensures &e, int n, const Scalars &scalars, std::vector<Ma
         return scalar == scalars.end() ? bound : scalar->second; // a clause has no other variable
       };
       if (e.on && !e.on->evaluate(lookup).value_or(0)) continue;
-      Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}, {}, {}};
+      Manifest::Promise promise{part(e.target, unsigned(me), lookup), e.kind == Ensures::Kind::Reduction, {}, {}, {}, {}};
       if (e.kind == Ensures::Kind::Formula)
         addSteps(e, n, me, lookup, promise);
       else if (promise.reduces)
         for (int r = 0; r < n; ++r) promise.sources.push_back(part(e.source, unsigned(r), lookup));
       else
         promise.sources.push_back(part(e.source, unsigned(e.from.evaluate(lookup).value_or(0)), lookup));
+      if (e.count) promise.count = part(*e.count, unsigned(e.countFrom.evaluate(lookup).value_or(0)), lookup);
       promises.push_back(std::move(promise));
     }
 }
@@ -147,7 +148,7 @@ Manifest buildManifest(const Program &program) {
   m.dtype = program.dtype;
   m.op = program.op;
   m.order = program.order;
-  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window});
+  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window, b.bound});
   m.extents = program.extents;
   m.inplace = program.inplace;
   for (const Scalar &s : program.scalars) m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});
@@ -185,7 +186,7 @@ Manifest buildManifest(const Program &program) {
   if (hasPieces(program)) // which are whole units of 16 bytes
     m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);
   if (const Length *domain = largestDomain(program)) {
-    m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program)};
+    m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program), program.hasCounts()};
     m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
   }
   const auto counts = [](const Mailbox &box) { return box.sync == Sync::Counter; };

@@ -1,6 +1,7 @@
 #include "codegen/EmitBody.h"
 
 #include "codegen/EmitIndex.h"
+#include "codegen/EmitMessages.h"
 #include "codegen/EmitRows.h"
 #include "codegen/Expressions.h"
 
@@ -250,6 +251,74 @@ private:
     });
   }
 
+  // ---- Messages with counts ----
+
+  std::map<MailboxId, std::string> messageNames; ///< what a thread knows of how long those in a mailbox are
+  std::map<ValueId, std::string> countNames;     ///< of values that are cut to a count
+
+  void declareMessages(const PacketLoop &loop) {
+    walk(loop.body, [&](const Stmt &s) {
+      const auto *poll = std::get_if<Poll>(&s.op());
+      const auto *read = std::get_if<Read>(&s.op());
+      if (!poll && !read) return;
+      const MailboxId box = poll ? poll->box : read->box;
+      if (!program.mailboxes[box].counted || messageNames.count(box)) return;
+      messageNames[box] = names.names.unique("messages");
+      out.line("coll::Messages<N> " + Twine(messageNames[box]) + "; // how long this thread knows them to be");
+    });
+  }
+
+  bool isCounted(const ForRanks &loop) const {
+    return llvm::any_of(loop.body, [&](const Stmt &s) {
+      const ValueId v = resultOf(s);
+      return v != kNone && program.values[v].count;
+    });
+  }
+
+  void sendMessages(const ForRanks &loop) {
+    const Load &load = std::get<Load>(loop.body[0].op());
+    const Send &send = std::get<Send>(loop.body[1].op());
+    const Slice &element = program.values[load.result].count->element;
+    Slice own = load.from;
+    own.index = own.index.substitute(loop.variable, Index::variable("me"));
+    MessagesOut text{boxName(send.box), this->text(send.slot), slotPacket, variables.at(loop.variable), base(load.from), base(own),
+                     "a." + names.buffers.at(program.buffers[element.buffer].name) + ", " + this->text(element.index),
+                     product(load.from.length.extents), names.names.unique(program.values[load.result].name),
+                     names.names.unique(program.buffers[element.buffer].name)};
+    text.vectorByRank = load.from.index.uses(loop.variable), text.countByRank = element.index.uses(loop.variable);
+    text.keeps = send.own != kNone;
+    text.loadsFirst = program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits;
+    emitLoads(text, out);
+    readEpoch();
+    const std::string kept = emitSends(text, out);
+    if (send.own != kNone) valueNames[send.own] = kept, countNames[send.own] = text.counts + "[0]";
+  }
+
+  /// A vector of which this rank keeps as much as a count says.
+  void loadMessage(const Load &load) {
+    const Slice &element = program.values[load.result].count->element;
+    const std::string count = countNames[load.result] = names.names.unique(program.buffers[element.buffer].name);
+    out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
+             names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
+             product(load.from.length.extents) + ");");
+    out.line(declarator(load.result) + " = coll::loadFirst<Packet>(launch, " + base(load.from) + ", " + slotPacket + ", " +
+             count + ");");
+  }
+
+  void eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result) {
+    const std::string part = declareName(result), count = countNames[result] = names.names.unique("count");
+    const std::string owned = own == kNone ? "" : ", " + countNames.at(own) + ", " + nameOf(own);
+    out.line("coll::eachMessage<" + Twine(boxName(box)) + ">(");
+    out.indent(4);
+    out.line("launch, " + messageNames.at(box) + ", " + slotPacket + ", " + product(program.values[result].length.extents) + owned + ",");
+    out.open("[&](coll::u32 " + variables.at(loop.variable) + ", coll::u32 " + count + ", const Packet &" + part + ") {");
+    opened = true;
+    for (std::size_t s = 1; s < loop.body.size(); ++s)
+      if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s]);
+    out.close("});");
+    out.indent(-4);
+  }
+
   /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
   void apart(SourceOffset where, bool reads = true) {
     begun = reads;
@@ -267,7 +336,9 @@ private:
     }
     needsEpoch = !begun && exchanges(loop);
     declareCredits(loop);
-    const std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
+    declareMessages(loop);
+    std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
+    if (program.hasCounts()) packets = "Packet::count(coll::atLeastOne(" + domainText(loop.domain) + "))";
     if (std::exchange(givesInLoop, false)) give = "Credits::give(launch, " + slotPacket + ", " + packets + ");";
     out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
     if (program.chunks) out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
@@ -457,6 +528,9 @@ private:
     if (Expressions::defines(stmt)) return compute(stmt);
     match(
         stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
+        [&](const StoreCount &s) {
+          out.line("coll::storeCount(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ");");
+        },
         [&](const Send &s) {
           if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));
           valueNames[s.own] = nameOf(s.value); // kept by the rank that everything goes to
@@ -548,12 +622,16 @@ private:
 
   void store(const Store &s) {
     known(s.value);
+    if (program.values[s.value].count)
+      return out.line("coll::storeFirst(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ", " +
+                      nameOf(s.value) + ");");
     if (program.buffers[s.to.buffer].dtype == program.dtype)
       return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
     out.line("coll::storeFloats<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.floats(s.value)) + ");");
   }
 
   void load(const Load &s) {
+    if (program.values[s.result].count) return loadMessage(s);
     if (program.buffers[s.from.buffer].dtype != program.dtype)
       return define(s, "coll::loadFloats<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
     out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
@@ -642,6 +720,7 @@ private:
     for (const Stmt &s : loop.body)
       if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
     const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
+    if (isCounted(loop)) return sendMessages(loop);
     if (loadsFirst(loop)) return loadThenSend(loop, others);
     for (const Stmt &s : loop.body)
       if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && isKept(send->own)) {
@@ -768,6 +847,7 @@ private:
     const auto *read = std::get_if<Read>(&first.op());
     const MailboxId box = poll ? poll->box : read->box;
     const ValueId own = poll ? poll->own : read->own, result = poll ? poll->result : read->result;
+    if (program.mailboxes[box].counted) return eachMessage(loop, box, own, result);
     const std::string condition = reaches(program.values[result].length);
     const std::string part = declareName(result);
     const std::string argument = "coll::u32 " + variables.at(loop.variable);
@@ -802,20 +882,23 @@ private:
            nameOf(s.value) + ");";
   }
 
-  /// `pointer, i, length`: packet `i` of a slice.
-  std::string place(const Slice &slice) const {
+  /// Where a slice begins.
+  std::string base(const Slice &slice) const {
     std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
     if (program.buffers[slice.buffer].window) base += "[" + (slice.owner ? hopOf(*slice.owner) : "0") + "]";
     const std::string number = text(slice.index);
     switch (slice.length.kind) {
-    case Length::Kind::Whole: return base + ", i, " + product(slice.length.extents);
-    case Length::Kind::Row: {
-      const std::string row = product(slice.length.extents);
-      return base + " + " + number + " * (" + row + "), i, " + row;
-    }
-    case Length::Kind::Piece: return base + " + pieces.begin(" + number + "), i, pieces.size(" + number + ")";
+    case Length::Kind::Whole: return base;
+    case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + product(slice.length.extents) + ")");
+    case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")";
     }
     return {};
+  }
+
+  /// `pointer, i, length`: packet `i` of a slice.
+  std::string place(const Slice &slice) const {
+    const bool piece = slice.length.kind == Length::Kind::Piece;
+    return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : product(slice.length.extents));
   }
 
   /// How many places after this rank a peer is.

@@ -70,6 +70,7 @@ private:
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
     if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
+    if (box.counted) text += "; a message says how long it is";
     return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
   }
 
@@ -133,9 +134,12 @@ private:
       name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
       name = names.boxes[box.name] = names.names.unique(name);
       out.from(lineOf(program, box.where));
-      out.line("using " + name + " = coll::" + deviceNamespace(box.sync) + "::Mailbox<T, N, " +
-               llvm::Twine(number) + ", " + llvm::Twine(box.offset) + ", " + box.slots.str() + ", " +
-               llvm::Twine(box.lines) + ", " + llvm::Twine(box.copies) + ">;");
+      const std::string type = std::string("coll::") + deviceNamespace(box.sync) + "::Mailbox<T, N, " +
+                               std::to_string(number) + ", " + std::to_string(box.offset) + ", " + box.slots.str() + ", " +
+                               std::to_string(box.lines) + ", " + std::to_string(box.copies) + ">";
+      out.line("using " + name + " = " +
+               (box.counted ? "coll::Counted<" + type + ", " + std::to_string(box.countOffset) + ">; // and the counts' offset"
+                            : type + ";"));
       out.from(0);
     }
     if (program.creditOffset) {

@@ -61,6 +61,7 @@ std::uint64_t Manifest::packets(const Extents &values) const {
     const std::uint64_t row = product({domain.extents.back()}, ranks, values);
     return row ? elements / row * llvm::divideCeil(row * size, packetBytes) : 0;
   }
+  if (domain.counted) elements = std::max<std::uint64_t>(elements, 1);
   if (domain.split)
     elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
   return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
@@ -90,6 +91,7 @@ void argument(llvm::json::OStream &json, const Manifest::Argument &a) {
     json.attribute("dtype", ref(keyword(a.dtype)));
     strings(json, "extents", a.extents);
     if (a.window) json.attribute("window", true);
+    if (!a.bound.empty()) strings(json, "bound", a.bound);
   });
 }
 
@@ -111,6 +113,7 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attributeObject("domain", [&] {
     strings(json, "extents", m.domain.extents);
     json.attribute("split", m.domain.split);
+    if (m.domain.counted) json.attribute("counted", true);
     if (m.domain.rows) json.attribute("rows", true);
   });
   json.attribute("entry", m.entry);

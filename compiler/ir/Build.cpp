@@ -2,6 +2,7 @@
 
 #include "ir/Arithmetic.h"
 #include "ir/BuildContract.h"
+#include "ir/BuildCounts.h"
 #include "ir/BuildWindow.h"
 #include "ir/SlotPieces.h"
 #include "sema/Walk.h"
@@ -32,6 +33,7 @@ public:
     if (ok && program.chunks) checkChunks();
     if (ok) resolvePieces();
     if (ok) dropUnused();
+    if (ok) checkCounts();
     return ok;
   }
 
@@ -107,7 +109,7 @@ private:
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
     if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
       refuse(decl.name.span, "a mailbox of another element type");
-    if (decl.counted) refuse(decl.name.span, "a `counted` mailbox");
+    box.counted = decl.counted;
     if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
     box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
     if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
@@ -151,6 +153,9 @@ private:
         if (ok) out.push_back(Assign{lets.at(*let), v, where});
         return;
       }
+    if (const auto *member = std::get_if<ast::Member>(&s.value->node); member && isCount(*member))
+      return storeCount(*s.target, *member, where, out);
+    if (const auto *call = prefixIn(*s.target)) return assignPrefix(*call, s, where, out);
     auto to = slice(*s.target);
     if (!to) return refuse(s.target->span, "this target of an assignment");
     const ValueId v = converted(value(*s.value, out), program.buffers[to->buffer].dtype, s.value->span, out);
@@ -162,6 +167,71 @@ private:
     if (!perRow && !program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
     if (perRow && to->length.kind != Length::Kind::Whole) return refuse(s.target->span, "a part of a vector of scales");
     out.push_back(Store{*to, v, where, perRow});
+  }
+
+  // ---- Counts ----
+
+  static bool isCount(const ast::Member &member) {
+    const auto *builtin = std::get_if<ast::Builtin>(&member.ref);
+    return builtin && *builtin == ast::Builtin::Count;
+  }
+  static const ast::Call *prefixIn(const ast::Expr &expr) {
+    const auto *call = std::get_if<ast::Call>(&expr.node);
+    return call && call->function == ast::Function::Prefix ? call : nullptr;
+  }
+  std::optional<Slice> element(const ast::Expr &expr) {
+    if (ownerOf(expr)) return std::nullopt;
+    return contractElement(program, expr, [&](const ast::Expr &e) { return index(e); });
+  }
+
+  /// `got[r] = box[r].count`
+  void storeCount(const ast::Expr &target, const ast::Member &count, SourceOffset where, Block &out) {
+    const auto to = element(target);
+    if (!to || program.buffers[to->buffer].dtype != DType::U32) return refuse(target.span, "this place for a count");
+    const ValueId v = value(*count.base, out);
+    if (ok) out.push_back(StoreCount{*to, v, where});
+  }
+
+  /// `prefix(y[r], got[r]) = e`: as many elements as e has.
+  void assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out) {
+    const auto to = slice(*target.args[0]);
+    if (!to) return refuse(target.args[0]->span, "this target of an assignment");
+    const ValueId v = value(*s.value, out);
+    if (!ok) return;
+    if (!program.values[v].count || !program.values[v].length.sameDomain(to->length))
+      return refuse(s.value->span, "a change of shape");
+    const auto *member = std::get_if<ast::Member>(&target.args[1]->node);
+    const auto length = member ? std::nullopt : element(*target.args[1]);
+    const bool same = member ? isCount(*member) && value(*member->base, out) == v
+                             : length && isCountOf(program, out, *length, v);
+    if (!same) return refuse(target.args[1]->span, "a prefix of another length than the value's");
+    out.push_back(Store{*to, v, where});
+  }
+
+  /// `prefix(x[p], n[p])`: the begin of a part of an input, as long as a number of an input says.
+  ValueId prefix(const ast::Call &call, const ast::Expr &expr, Block &out) {
+    const auto from = slice(*call.args[0]);
+    const auto length = element(*call.args[1]);
+    if (!from || from->owner) return refuse(call.args[0]->span, "a prefix of this"), 0;
+    if (!length || program.buffers[length->buffer].direction != Direction::In ||
+        program.buffers[length->buffer].dtype != DType::U32)
+      return refuse(call.args[1]->span, "a prefix of a length that is not an element of a `u32` input"), 0;
+    if (program.buffers[from->buffer].direction != Direction::In || from->length.kind == Length::Kind::Piece)
+      return refuse(call.args[0]->span, "a prefix of this"), 0;
+    if (llvm::any_of(program.aliases, [&](const auto &pair) { return pair.first.buffer == length->buffer || pair.second.buffer == length->buffer; }))
+      return refuse(call.args[1]->span, "counts that may lie where a result does"), 0;
+    std::vector<std::string> &bound = program.buffers[length->buffer].bound;
+    if (!bound.empty() && bound != from->length.extents) return refuse(expr.span, "counts of vectors of unlike length"), 0;
+    bound = from->length.extents;
+    const Buffer &buffer = program.buffers[from->buffer];
+    const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);
+    program.values[v].count = Count{*length};
+    return out.push_back(Load{v, *from, expr.span.begin}), v;
+  }
+
+  void checkCounts() {
+    if (const auto found = besideCounts(program))
+      refuse({std::uint32_t(found->where), std::uint32_t(found->where)}, found->construct);
   }
 
   /// Whether a target has one element for each row or group of a value that is constant there.
@@ -273,6 +343,8 @@ private:
     if (!ok) return;
     if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
     Mailbox &box = program.mailboxes[op.box];
+    if (box.counted && !program.values[op.value].count) return refuse(s.value->span, "a whole vector for a `counted` mailbox");
+    if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`");
     const Length &length = program.values[op.value].length;
     if (sentTo[op.box] && !box.length.sameDomain(length))
       return refuse(span, "a mailbox that sends of different length fill");
@@ -362,6 +434,7 @@ private:
     if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return reduce(*r, expr, out, wide);
     if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply)
       return combine(*c, expr, out);
+    if (const auto *c = prefixIn(expr)) return prefix(*c, expr, out);
     refuse(expr.span, "the expression `" + ast::print(expr) + "`");
     return 0;
   }
@@ -397,7 +470,9 @@ private:
       ok = false;
       return 0;
     }
+    if (const ValueId known = decl.counted ? polledIn(out, box, slot) : kNone; known != kNone) return known;
     const ValueId v = program.addValue(decl.name.text, received(box, slot));
+    if (decl.counted) program.values[v].count = Count{{}, box, slot};
     out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
     return v;
   }

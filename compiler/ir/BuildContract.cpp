@@ -1,6 +1,7 @@
 #include "ir/BuildContract.h"
 
 #include "ir/BuildFormula.h"
+#include "ir/BuildWindow.h"
 
 #include <bit>
 
@@ -72,16 +73,23 @@ private:
   static bool otherType(const Buffer &buffer) {
     static constexpr DType floats[] = {DType::F32, DType::F16, DType::BF16};
     static constexpr DType quantised[] = {DType::F8E4M3, DType::I8};
+    if (buffer.dtype == DType::U32) return buffer.direction != Direction::InOut; // counts
     return llvm::is_contained(floats, buffer.dtype) ||
            (llvm::is_contained(quantised, buffer.dtype) && buffer.direction == Direction::Out);
   }
 
+  Index index(const ast::Expr &e) {
+    auto i = integer(e, program.ranks);
+    if (!i) refuse(e.span, "this index");
+    return i.value_or(Index());
+  }
+
   std::optional<Slice> part(const ast::Expr &expr) {
-    return contractSlice(program, expr, [&](const ast::Expr &e) {
-      auto i = integer(e, program.ranks);
-      if (!i) refuse(e.span, "this index");
-      return i.value_or(Index());
-    });
+    return contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
+  }
+
+  std::optional<Slice> element(const ast::Expr &expr) {
+    return contractElement(program, expr, [&](const ast::Expr &e) { return index(e); });
   }
 
   void inplace(const ast::InPlace &pair) {
@@ -104,7 +112,10 @@ private:
     const auto *equal = std::get_if<ast::Binary>(&promise->node);
     if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
       return refuse(clause.span, "this `ensures` clause");
+    const ast::Call *left = prefixIn(*equal->lhs), *right = prefixIn(*equal->rhs);
+    if (left || right) return prefix(left, right, clause.span, std::move(e));
     auto target = part(*equal->lhs);
+    if (!target) target = element(*equal->lhs);
     if (!target) return refuse(clause.span, "this `ensures` clause");
     e.target = *target;
     if (!source(*equal->rhs, e)) {
@@ -112,6 +123,45 @@ private:
       buildFormula(program, e, *equal->rhs, [&](ast::Span where, const std::string &what) { refuse(where, what); });
     }
     if (ok) program.ensures.push_back(std::move(e));
+  }
+
+  static const ast::Call *prefixIn(const ast::Expr &expr) {
+    const auto *call = std::get_if<ast::Call>(&expr.node);
+    return call && call->function == ast::Function::Prefix ? call : nullptr;
+  }
+
+  /// `prefix(y[r], c) == prefix(r.x[me], c)`
+  void prefix(const ast::Call *left, const ast::Call *right, ast::Span where, Ensures e) {
+    const bool equal = left && right && ast::print(*left->args[1]) == ast::print(*right->args[1]);
+    auto target = equal ? part(*left->args[0]) : std::nullopt;
+    if (!target || !source(*right->args[0], e) || e.kind != Ensures::Kind::Copy)
+      return refuse(where, "this `ensures` clause");
+    e.target = *target;
+    if (!count(*left->args[1], e)) return refuse(left->args[1]->span, "this length of a prefix in `ensures`");
+    program.ensures.push_back(std::move(e));
+  }
+
+  /// The number of an input, `r.n[me]`, or that of an output which an earlier clause says equals one: `got[r]`.
+  bool count(const ast::Expr &expr, Ensures &e) {
+    auto number = element(expr);
+    if (!number) return false;
+    const ast::Expr *owner = ownerOf(expr);
+    if (program.buffers[number->buffer].direction == Direction::In) {
+      e.count = *number;
+      e.countFrom = owner ? index(*owner) : Index::variable("me");
+      return true;
+    }
+    for (const Ensures &known : program.ensures) {
+      if (owner || known.kind != Ensures::Kind::Copy || known.on || known.target.buffer != number->buffer ||
+          known.target.length.extents != number->length.extents || !known.target.index.isVariable(known.variable))
+        continue;
+      const auto there = [&](const Index &i) { return i.substitute(known.variable, number->index); };
+      e.count = known.source;
+      e.count->index = there(known.source.index);
+      e.countFrom = there(known.from);
+      return true;
+    }
+    return false;
   }
 
   /// `reduce(op, r in ranks: r.x)`, `r.x`, either with an index after `x`.
@@ -204,6 +254,16 @@ std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr
     if (b != kNone && program.buffers[b].extents.size() > 1) return row(program, b, index(*at->index));
   }
   return std::nullopt;
+}
+
+std::optional<Slice> contractElement(const Program &program, const ast::Expr &expr,
+                                     llvm::function_ref<Index(const ast::Expr &)> index) {
+  const auto *at = std::get_if<ast::Index>(&expr.node);
+  const ast::Ref *base = at ? refOf(*at->base) : nullptr;
+  const auto *param = base ? std::get_if<const ast::Param *>(base) : nullptr;
+  const BufferId b = param ? bufferOf(program, **param) : kNone;
+  if (b == kNone || program.buffers[b].extents.size() != 1) return std::nullopt;
+  return row(program, b, index(*at->index));
 }
 
 /// Whether an argument is a number that indices and conditions may use.

@@ -15,6 +15,11 @@ bool buildContract(const sema::Algorithm &algorithm, Program &program, Diagnosti
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index);
 
+/// The number that `n[p]` or `r.n[p]` names: one element of an argument with one extent; empty if it names none. Whose it
+/// is stands in BuildWindow.h.
+std::optional<Slice> contractElement(const Program &program, const ast::Expr &expr,
+                                     llvm::function_ref<Index(const ast::Expr &)> index);
+
 /// The argument of a parameter, kNone if it is no vector.
 BufferId bufferOf(const Program &program, const ast::Param &param);
 /// All of an argument, and row `number` of its first extent.

@@ -68,13 +68,21 @@ struct Load {
   bool everyRow = false;
 };
 
-/// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner. With `perRow` the slice has
+/// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner; of a value that is the begin
+/// of a vector (Value::count) as many elements as there are. With `perRow` the slice has
 /// one element for each row or group of the value, which is constant there (Value::spread).
 struct Store {
   Slice to;
   ValueId value;
   SourceOffset where = 0;
   bool perRow = false;
+};
+
+/// One element of an argument = how many elements `value` has (Value::count); by the thread of packet 0.
+struct StoreCount {
+  Slice to;
+  ValueId value;
+  SourceOffset where = 0;
 };
 
 /// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode; adds it to what is

@@ -39,12 +39,13 @@ private:
   }
 
   void mailbox(const Mailbox &m) {
-    os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << " sync " << keyword(m.sync);
+    os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << (m.counted ? " counted" : "") << " sync " << keyword(m.sync);
     if (m.canonical) os << " canonical";
     if (m.reuse == Reuse::Ack) os << " reuse ack";
     if (m.reuse == Reuse::Barrier) os << " reuse barrier";
     if (m.copies) os << " copies " << m.copies;
     if (m.lines) os << " lines " << m.lines << " at " << m.offset;
+    if (m.countOffset) os << " counts at " << m.countOffset;
     os << "\n";
   }
 
@@ -96,8 +97,12 @@ private:
     match(
         stmt,
         [&](const KernelBoundary &s) { os << (s.side == KernelBoundary::Side::Entry ? " entry" : " exit"); },
-        [&](const Load &s) { os << " " << str(s.from) << (s.everyRow ? " for every row" : ""); },
+        [&](const Load &s) {
+          os << " " << str(s.from) << (s.everyRow ? " for every row" : "");
+          if (const auto &count = program.values[s.result].count) os << " up to " << str(count->element);
+        },
         [&](const Store &s) { os << " " << str(s.to) << ", " << str(s.value) << (s.perRow ? " for every row" : ""); },
+        [&](const StoreCount &s) { os << " " << str(s.to) << ", " << str(s.value); },
         [&](const Send &s) {
           os << " " << str(s.value) << " to rank " << s.peer << " " << slot(s.box, s.slot);
           own(s.own, "keeping");

@@ -160,7 +160,7 @@ ValueId resultOf(const Stmt &stmt) {
 void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
   auto look = [&](const Stmt &s) {
     match(
-        s, [&](const Store &op) { visit(op.value); },
+        s, [&](const Store &op) { visit(op.value); }, [&](const StoreCount &op) { visit(op.value); },
         [&](const Send &op) { visit(op.value); }, [&](const Poll &op) { visit(op.own); },
         [&](const Read &op) { visit(op.own); }, [&](const Assign &op) { visit(op.value); },
         [&](const Combine &op) { visit(op.a), visit(op.b); }, [&](const Map &op) { visit(op.a), visit(op.b); },

@@ -37,12 +37,25 @@ enum class Reuse {
   Barrier,      ///< a barrier of the team ends the launch
 };
 
+/// How many of its elements a value has where that is known only once the kernel runs: as many as an element of an input
+/// says, or as the message in a slot of a counted mailbox has.
+struct Count {
+  Slice element = {};        ///< of one number; of no meaning if there is a box
+  MailboxId box = kNone;
+  Index slot = {};
+
+  bool operator==(const Count &other) const {
+    return box == other.box && (box == kNone ? element == other.element : slot == other.slot);
+  }
+};
+
 struct Value {
   std::string name; ///< the author's where there is one
   Length length;    ///< of no meaning where it is constant everywhere
   bool variable = false; ///< may be assigned more than once
   DType dtype = DType::F32;
   Spread spread = Spread::Element;
+  std::optional<Count> count = {}; ///< then it is the begin of a vector of this length
 };
 
 struct Buffer {
@@ -51,6 +64,7 @@ struct Buffer {
   DType dtype;
   std::vector<std::string> extents; ///< each a free extent, "N" or a number
   bool window = false;              ///< peers touch it, so it lies in symmetric memory
+  std::vector<std::string> bound = {}; ///< of numbers of elements: they are at most the product of these extents
   MailboxId flags = kNone;          ///< of a window: announces what was stored in a row or piece, by its number
 };
 
@@ -70,11 +84,13 @@ struct Mailbox {
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
   bool payload = true;    ///< else its slots are announced and hold nothing
+  bool counted = false;   ///< a message says how long it is, and is sent even if it has no elements
   Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
   bool canonical = false; ///< senders turn the value that means empty into an equal one: set by expandSyncModes
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
+  std::uint64_t countOffset = 0;       ///< of the lines with the counts, one a slot and copy
   SourceOffset where = 0;
 };
 
@@ -128,6 +144,8 @@ struct Ensures {
   SourceOffset where = 0;
   std::optional<Index> on = {}; ///< promised only to ranks where this condition over `me` and scalars holds
   std::vector<FormulaNode> formula = {};
+  std::optional<Slice> count = {}; ///< Copy: of so many elements, which is a number of an input of rank `countFrom`
+  Index countFrom = {};
   Length domain = {}; ///< Formula: of the vectors it computes with; the target has one element for each of their rows or
                       ///< groups if the last node is constant there
 };
@@ -174,6 +192,10 @@ struct Program {
   /// A value of the program's type, another for each element, unless it is said otherwise.
   ValueId addValue(std::string name, Length length);
   ValueId addValue(std::string name, Length length, DType type, Spread spread);
+
+  bool hasCounts() const {
+    return llvm::any_of(mailboxes, [](const Mailbox &m) { return m.counted; });
+  }
 
   bool hasWindows() const {
     return llvm::any_of(buffers, [](const Buffer &b) { return b.window; });

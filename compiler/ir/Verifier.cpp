@@ -81,6 +81,12 @@ private:
     if (!program.buffers[s.buffer].window) fail("a peer's buffer that is no window");
   }
 
+  void count(const StoreCount &s) {
+    index(s.to.index), use(s.value);
+    if (error.empty() && !program.values[s.value].count) fail("the count of a value that has none");
+    if (!s.to.length.extents.empty()) fail("a count that is stored in more than one element");
+  }
+
   void number(ValueId v) {
     use(v);
     if (error.empty() && program.values[v].dtype != DType::F32) fail("arithmetic on a value that is not f32");
@@ -118,6 +124,7 @@ private:
         },
         [&](const Load &s) { slice(s.from, s.everyRow); },
         [&](const Store &s) { slice(s.to, s.perRow), use(s.value); }, [](const Constant &) {},
+        [&](const StoreCount &s) { count(s); },
         [&](const Argument &s) {
           if (llvm::none_of(program.scalars, [&](const Scalar &a) { return a.name == s.scalar && !a.isIndex(); }))
             fail("no such scalar");

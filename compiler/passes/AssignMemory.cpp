@@ -98,6 +98,10 @@ bool assignMemory(Program &program, Context &context) {
     if (box.sync == Sync::Counter) at += kMaxCtas * slots * 8; // coll::counter::countBytes
     if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
     at = llvm::alignTo(at, 128);
+    if (box.counted) {
+      box.countOffset = at;
+      at = llvm::alignTo(at + std::uint64_t(box.copies) * slots * wireOf(Sync::LL).lineBytes, 128);
+    }
   }
   program.regionBytes = at;
   return true;

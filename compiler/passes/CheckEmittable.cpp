@@ -16,6 +16,7 @@ public:
     for (const Mailbox &box : program.mailboxes)
       if (box.canonical != (box.sync == Sync::Sentinel))
         refuse(program.body.front(), "a `" + keyword(box.sync).str() + "` mailbox with payload as it is");
+    if (program.hasCounts()) counted();
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
     walk(program.body, [&](const Stmt &stmt) { arithmetic(stmt); });
     return ok;
@@ -37,6 +38,38 @@ private:
     if (loop->map != ThreadMap::Cyclic) refuse(stmt, "another thread map than the cyclic one");
     if (loop->rows) return rowLoop(*loop);
     for (const Stmt &inner : loop->body) packetStatement(inner);
+  }
+
+  /// Messages with counts go from a loop over all ranks to another, of a load and a send, and of a read and stores.
+  void counted() {
+    std::vector<const Stmt *> inLoops;
+    walk(program.body, [&](const Stmt &stmt) {
+      const auto *loop = std::get_if<ForRanks>(&stmt.op());
+      if (!loop || std::holds_alternative<Signal>(loop->body.front().op())) return;
+      for (const Stmt &s : loop->body) inLoops.push_back(&s);
+      const auto *load = std::get_if<Load>(&loop->body.front().op());
+      const auto *send = loop->body.size() == 2 ? std::get_if<Send>(&loop->body[1].op()) : nullptr;
+      if (load && !(send && send->value == load->result && send->peer.isVariable(loop->variable) && !send->slot.uses(loop->variable)))
+        refuse(stmt, "this loop over `ranks` beside a `counted` mailbox");
+    });
+    walk(program.body, [&](const Stmt &stmt) {
+      const ValueId v = resultOf(stmt);
+      const auto *send = std::get_if<Send>(&stmt.op());
+      const bool message = send || std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count);
+      if (!message || llvm::is_contained(inLoops, &stmt)) return;
+      if (const auto *load = std::get_if<Load>(&stmt.op()); load && isOwn(load->result)) return;
+      refuse(stmt, "a message with a count outside a loop over `ranks`");
+    });
+  }
+
+  /// Whether a value is what this rank keeps of what it sends to all.
+  bool isOwn(ValueId v) const {
+    bool own = false;
+    walk(program.body, [&](const Stmt &s) {
+      if (const auto *poll = std::get_if<Poll>(&s.op())) own |= poll->own == v;
+      if (const auto *read = std::get_if<Read>(&s.op())) own |= read->own == v;
+    });
+    return own;
   }
 
   void refuse(const Stmt &stmt, const std::string &what) {
@@ -132,7 +165,7 @@ private:
       } else if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) {
         if (loop.body.size() > 1 || !credit->peer.isVariable(loop.variable))
           refuse(s, "`reuse ack` with this way to send in a loop over `ranks`");
-      } else if (std::holds_alternative<Clear>(s.op()) || std::holds_alternative<Map>(s.op()) ||
+      } else if (std::holds_alternative<Clear>(s.op()) || std::holds_alternative<StoreCount>(s.op()) || std::holds_alternative<Map>(s.op()) ||
                  std::holds_alternative<Constant>(s.op()) || std::holds_alternative<Argument>(s.op())) {
         continue; // what receives clears
       } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {

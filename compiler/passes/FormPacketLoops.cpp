@@ -13,7 +13,7 @@ void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
   };
   auto rewrite = [&](Stmt &s) {
     match(
-        s, [&](Store &op) { swap(op.value); },
+        s, [&](Store &op) { swap(op.value); }, [&](StoreCount &op) { swap(op.value); },
         [&](Send &op) { swap(op.value); }, [&](Poll &op) { swap(op.own); }, [&](Read &op) { swap(op.own); },
         [&](Assign &op) { swap(op.value); }, [&](Combine &op) { swap(op.a), swap(op.b); },
         [&](Map &op) { swap(op.a), swap(op.b); }, [&](RowReduce &op) { swap(op.value); }, [&](Reduce &op) { swap(op.yield); },
@@ -34,6 +34,7 @@ void lengthsOf(const Program &program, const Stmt &stmt, llvm::function_ref<void
       else visit(store->to.length);
     }
     if (const auto *send = std::get_if<Send>(&s.op())) value(send->value);
+    if (const auto *store = std::get_if<StoreCount>(&s.op())) value(store->value);
     if (const auto *clear = std::get_if<Clear>(&s.op())) visit(program.mailboxes[clear->box].length);
     if (ValueId v = resultOf(s); v != kNone) value(v);
   };
@@ -179,6 +180,7 @@ private:
       Stmt copy = known->second;
       const Value value = program.values[v];
       const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
+      program.values[fresh].count = value.count;
       match(
           copy, [&](Load &s) { s.result = fresh; }, [&](Constant &s) { s.result = fresh; },
           [&](Argument &s) { s.result = fresh; }, [&](Map &s) { s.result = fresh; }, [](auto &) {});

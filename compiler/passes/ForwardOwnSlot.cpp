@@ -71,7 +71,7 @@ private:
     Length length = program.values[use.send->value].length;
     length.index = length.index.substitute(use.peerVariable, Index::variable("me"));
     if (use.readLoop == use.sendLoop) {
-      use.send->own = program.addValue("own", length);
+      use.send->own = addOwn("own", length, use);
       setOwn(use.readLoop->body, box, use.send->own);
       return;
     }
@@ -81,11 +81,20 @@ private:
     Load again = *load;
     again.from.index = again.from.index.substitute(use.peerVariable, Index::variable("me"));
     again.from.length.index = again.from.length.index.substitute(use.peerVariable, Index::variable("me"));
-    again.result = program.addValue(program.values[load->result].name, length);
-    use.send->own = program.addValue("own", length); // not used: it only stops the send to this rank itself
+    again.result = addOwn(program.values[load->result].name, length, use);
+    use.send->own = addOwn("own", length, use); // not used: it only stops the send to this rank itself
     again.where = match(use.readLoop->body.front(), [](const auto &s) -> SourceOffset { return s.where; });
     setOwn(use.readLoop->body, box, again.result);
     use.readLoop->body.insert(use.readLoop->body.begin(), again);
+  }
+
+  /// What this rank sends to itself, which may be as long as a count says.
+  ValueId addOwn(const std::string &name, const Length &length, const Use &use) {
+    const ValueId own = program.addValue(name, length);
+    program.values[own].count = program.values[use.send->value].count;
+    if (auto &count = program.values[own].count)
+      count->element.index = count->element.index.substitute(use.peerVariable, Index::variable("me"));
+    return own;
   }
 
   void setOwn(Block &body, MailboxId box, ValueId own) {

@@ -150,7 +150,7 @@ Result<std::vector<std::unique_ptr<Adversary::Share>>> Adversary::plan(std::uint
     Share &share = *shares[picked];
     PlannedLaunch planned = share.layout->next(number);
     // The host launches nothing where there is nothing to do.
-    if (LaunchPlan(share.part.manifest).domainElements(planned.extents) == 0) continue;
+    if (!LaunchPlan(share.part.manifest).launches(planned.extents)) continue;
     share.launches.push_back(std::move(planned));
     order.push_back(picked);
   }

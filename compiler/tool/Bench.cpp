@@ -92,6 +92,7 @@ const Verb benchVerb{
      {"--graph", "", "from replayed CUDA graphs; so if neither is given"},
      {"--eager", "", "launched one by one, the host's time included"},
      {"--inplace", "", "inputs and outputs in the same memory"},
+     {"--counts", "most|half|none", "of messages that say how long they are; most if not given"},
      {"--against", "nccl", "measure NCCL in the same run, with ordinary memory and with symmetric windows"},
      {"--rival", "F.cu,...", "kernels written by hand, measured in the same run: test/perf/rivals"},
      {"--ops", "K", "operations timed together; 50 if not given, fewer above 4 MiB"},

@@ -128,6 +128,7 @@ bench::Request coll::tool::benchRequest(const Program &program, const Arguments 
   request.graph = !arguments.has("--eager");
   request.inplace = arguments.has("--inplace");
   request.shape = pickShape(arguments);
+  request.counts = pickCounts(arguments, {"most", "half", "none"});
   request.nccl = arguments.has("--against") && arguments.choice("--against", {"nccl"}) == "nccl";
   for (const std::string &file : arguments.words("--rival"))
     request.handWritten.push_back(orFail(bench::HandWritten::parse(file, orFail(readSource(file)))));

@@ -24,6 +24,7 @@ static RunRequest requestFrom(const Arguments &arguments) {
   request.launches = static_cast<unsigned>(arguments.number("--launches", 20, 1, 1'000'000));
   request.graph = arguments.has("--graph");
   request.inplace = arguments.has("--inplace");
+  request.counts = pickCounts(arguments, {"random", "most", "half", "none"});
   request.elementOffset = static_cast<unsigned>(arguments.number("--offset", 0, 0, 1 << 20));
   request.seed = arguments.number("--seed", 1, 0, UINT64_MAX);
   request.timeoutSeconds = arguments.seconds("--timeout", request.timeoutSeconds);
@@ -151,6 +152,9 @@ const Verb runVerb{"run",
                     {"--launches", "L", "launches, back to back; 20 if not given"},
                     {"--graph", "", "launch them from CUDA graphs"},
                     {"--inplace", "", "inputs and outputs in the same memory, where the contract allows it"},
+                    {"--counts", "random|most|half|none",
+                     "of messages that say how long they are: each at random, or of all that they may be, half, none; random "
+                     "if not given"},
                     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
                     option::mixed,
                     option::firstEpoch,

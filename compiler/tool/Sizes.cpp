@@ -42,6 +42,14 @@ std::vector<std::string> coll::tool::openExtents(const Manifest &manifest, const
   return open;
 }
 
+Counted coll::tool::pickCounts(const Arguments &arguments, const std::vector<std::string> &choices) {
+  const std::string chosen = arguments.choice("--counts", choices);
+  return chosen == "most"   ? Counted::Most
+         : chosen == "half" ? Counted::Half
+         : chosen == "none" ? Counted::None
+                            : Counted::Random;
+}
+
 Sizes coll::tool::pickSizes(const Manifest &manifest, const Arguments &arguments) {
   Sizes sizes;
   for (const std::string &word : arguments.words("--set")) setOne(manifest, word, sizes);

@@ -1,7 +1,7 @@
 // `--count`, `--bytes` and `--set`: how large the arguments of a kernel are, and the values of its scalars.
 #pragma once
 
-#include "coll/Manifest.h"
+#include "context/Runner.h"
 #include "tool/Arguments.h"
 
 namespace coll::tool {
@@ -21,6 +21,9 @@ struct Sizes {
 
 /// What the options say about the arguments of this kernel. Throws Failure where they do not fit it.
 Sizes pickSizes(const Manifest &manifest, const Arguments &arguments);
+
+/// `--counts`, one of `choices`, the first if it is not given.
+Counted pickCounts(const Arguments &arguments, const std::vector<std::string> &choices);
 
 /// The free extents that `sizes` leaves open.
 std::vector<std::string> openExtents(const Manifest &manifest, const Sizes &sizes);

@@ -3,7 +3,7 @@
 
 #include "bench/HandWritten.h"
 #include "bench/Report.h"
-#include "coll/coll.h"
+#include "context/Runner.h"
 
 namespace coll::bench {
 
@@ -14,6 +14,7 @@ struct Request {
   bool graph = true;                                    ///< else launched one by one
   bool inplace = false;
   Shape shape = {}; ///< of the launches of members and hand-written kernels, as far as it fits; by the rule if not given
+  Counted counts = Counted::Most; ///< what arguments of counts hold
   std::vector<Kernel> traced = {}; ///< the members with stamps: each is traced at each size after the timings
   std::vector<HandWritten> handWritten = {}; ///< rivals that are CUDA of somebody's own
   /// What selection would take for a size on a machine: the name of a rival.

@@ -36,7 +36,7 @@ Chain::Chain(const Manifest &manifest, const std::vector<std::uint64_t> &bytes, 
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (chained() && (i == in || i == out)) continue;
     fixed[i] = place(bytes[i]);
-    if (manifest.arguments[i].direction != Direction::Out) filled.push_back({fixed[i], bytes[i]});
+    if (manifest.arguments[i].direction != Direction::Out && manifest.arguments[i].bound.empty()) filled.push_back({fixed[i], bytes[i]});
   }
 }
 
@@ -45,7 +45,7 @@ void Chain::choosePair(const Manifest &manifest, const std::vector<std::uint64_t
   for (const Kind wanted : {Kind::Whole, Kind::Part})
     for (std::size_t o = 0; o < bytes.size(); ++o)
       for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (manifest.arguments[i].direction != Direction::In || manifest.arguments[o].direction != Direction::Out ||
+        if (!manifest.arguments[i].bound.empty() || manifest.arguments[i].direction != Direction::In || manifest.arguments[o].direction != Direction::Out ||
             manifest.arguments[i].dtype != manifest.arguments[o].dtype || bytes[i] == 0 || bytes[o] == 0)
           continue;
         const std::uint64_t less = std::min(bytes[i], bytes[o]), more = std::max(bytes[i], bytes[o]);

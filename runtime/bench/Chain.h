@@ -26,6 +26,9 @@ public:
   bool whole() const { return kind == Kind::Whole; }
   std::size_t output() const { return out; }
 
+  /// Where an argument lies that is not chained.
+  std::uint64_t offset(std::size_t argument) const { return fixed[argument]; }
+
   /// What must hold start values before the first operation.
   struct Start {
     std::uint64_t offset, bytes;

@@ -126,6 +126,23 @@ Result<void> SizeRun::reset(const Contest &contest) const {
             !done)
           return done;
   }
+  return resetCounts(contest);
+}
+
+/// Of messages that say how long they are: all the same. Operations do not change them.
+Result<void> SizeRun::resetCounts(const Contest &contest) const {
+  for (std::size_t i = 0; i < stage.manifest.arguments.size(); ++i) {
+    const Manifest::Argument &argument = stage.manifest.arguments[i];
+    if (argument.bound.empty()) continue;
+    const std::uint64_t most = stage.manifest.elements({"", Direction::In, argument.dtype, argument.bound}, extents);
+    const std::vector<std::uint32_t> counts(sizes[i] / sizeof(std::uint32_t),
+                                            std::uint32_t(chooseCount(stage.request.counts, most, 0)));
+    for (int rank = 0; rank < stage.manifest.ranks; ++rank)
+      if (auto done = stage.context->upload(rank, static_cast<char *>((*contest.memory)[std::size_t(rank)]) + chain.offset(i),
+                                            counts.data(), sizes[i]);
+          !done)
+        return done;
+  }
   return {};
 }
 

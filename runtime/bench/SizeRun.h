@@ -37,6 +37,7 @@ private:
   Result<void> verify(Contest &contest, const Expected &expected);
   Result<void> enqueueChain(const Contest &contest) const;
   Result<void> reset(const Contest &contest) const;
+  Result<void> resetCounts(const Contest &contest) const;
   Result<void> timeOnce(Contest &contest, bool counts);
   Result<void> checkChain(Contest &contest) const;
   Result<void> timeAll();

@@ -136,6 +136,7 @@ RunRequest Stage::sizeRequest(const Extents &extents) const {
   run.extents = extents;
   run.scalars = scalarTexts();
   run.inplace = request.inplace;
+  run.counts = request.counts;
   return run;
 }
 

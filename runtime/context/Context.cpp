@@ -75,6 +75,10 @@ std::string describe(const LaunchStatus &status, const Manifest &manifest, doubl
     what = "rank " + std::to_string(slot) + " to begin a launch";
   else if (box < manifest.mailboxes.size())
     what = "mailbox `" + manifest.mailboxes[box].name + "`, slot " + std::to_string(slot);
+  if (box == region::kCount)
+    return "`" + manifest.member + "`: on rank " + std::to_string(rank) + " count " + std::to_string(slot) + " is " +
+           std::to_string(status.epochs >> 32) + ", more than the " + std::to_string(std::uint32_t(status.epochs)) +
+           " elements that a message can have";
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", timeout);
   return "`" + manifest.member + "`: rank " + std::to_string(rank) + " waited " + seconds + " s for " + what +
@@ -339,7 +343,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
                                             std::to_string(manifest.extents.size()) + " extents and " +
                                             std::to_string(manifest.scalars.size()) + " scalars"};
   const LaunchPlan &plan = state->plan;
-  if (plan.domainElements(extents) == 0) return {};
+  if (!plan.launches(extents)) return {};
   if (auto good = plan.check(rank, buffers, extents); !good) return good;
 
   std::array<std::uint64_t, kMaxScalars> words;

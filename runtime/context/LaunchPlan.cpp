@@ -132,6 +132,7 @@ std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const 
   std::uint64_t elements = domainElements(extents);
   const std::uint64_t size = sizeOf(manifest.dtype);
   if (manifest.domain.rows) return elements ? elements / product(row, extents) * packetsOfRow(extents) : 0;
+  if (manifest.domain.counted) elements = std::max<std::uint64_t>(elements, 1);
   if (manifest.domain.split) {
     // As coll::Pieces: pieces of whole 16-byte units.
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;

@@ -49,6 +49,10 @@ public:
   std::uint64_t mostRowElements() const;
   /// `extents` in the manifest's order, all of them.
   std::uint64_t domainElements(std::span<const std::uint64_t> extents) const { return product(domain, extents); }
+  /// Whether ranks have anything to do: kernels are not launched for no elements, unless the elements are theirs to count.
+  bool launches(std::span<const std::uint64_t> extents) const {
+    return manifest.domain.counted || domainElements(extents) != 0;
+  }
   std::uint64_t packets(std::span<const std::uint64_t> extents) const;
   /// How many of them a thread may meet at a time: those of a chunk, where a launch goes in chunks.
   std::uint64_t packetsAtOnce(std::span<const std::uint64_t> extents) const;

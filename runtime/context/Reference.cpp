@@ -88,7 +88,8 @@ std::vector<std::byte> Reference::expected(int rank, std::size_t argument, const
   std::vector<std::byte> output;
   for (const Manifest::Promise &promise : promises(sizes.scalars)) {
     if (promise.output.rank != unsigned(rank) || promise.output.argument != argument) continue;
-    output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.arguments[argument].dtype));
+    output.resize(manifest.elements(manifest.arguments[argument], sizes.extents) * sizeOf(manifest.arguments[argument].dtype),
+                  kUntouched);
     if (promise.steps.empty()) fill(promise, sizes, inputs, output);
     else compute(promise, sizes, inputs, output);
   }
@@ -124,16 +125,24 @@ void Reference::compute(const Manifest::Promise &promise, const LaunchSizes &siz
     writeElement(type, output.data() + (begin + i) * sizeOf(type), roundTo(type, values[i]));
 }
 
+/// The number of elements that a part of an input says.
+std::uint64_t Reference::countOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes, const Inputs &inputs) const {
+  const DType type = manifest.arguments[part.argument].dtype;
+  const std::byte *at = inputs(int(part.rank), part.argument).data();
+  return readElement(type, at + placeOf(part, sizes).first * sizeOf(type));
+}
+
 void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
                      std::vector<std::byte> &output) const {
   using Part = Manifest::Promise::Part;
-  const DType type = manifest.dtype;
+  const DType type = promise.reduces ? manifest.dtype : manifest.arguments[promise.output.argument].dtype;
   const unsigned bytes = sizeOf(type);
   std::vector<const std::byte *> from; // where each source begins
   for (const Part &part : promise.sources)
     from.push_back(inputs(int(part.rank), part.argument).data() + placeOf(part, sizes).first * bytes);
   const auto element = [&](std::size_t source, std::uint64_t i) { return readElement(type, from[source] + i * bytes); };
-  const auto [first, elements] = placeOf(promise.output, sizes);
+  const auto [first, all] = placeOf(promise.output, sizes);
+  const std::uint64_t elements = promise.count ? std::min(all, countOf(*promise.count, sizes, inputs)) : all;
   std::byte *to = output.data() + first * bytes;
   forRanges(elements, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {

@@ -27,8 +27,12 @@ public:
   explicit Reference(const Manifest &manifest) : manifest(manifest) {}
 
   /// Elements of output `argument` of rank `rank`, in the contract's order: for reductions, from rank 0 up, accumulated
-  /// in f32 for narrower floats and rounded once. Empty where the contract says nothing of this rank's output.
+  /// in f32 for narrower floats and rounded once. Empty where the contract says nothing of this rank's output; where it
+  /// says something of a part of it, the bytes of the rest are kUntouched.
   std::vector<std::byte> expected(int rank, std::size_t argument, const LaunchSizes &sizes, const Inputs &inputs) const;
+
+  /// What outputs hold before the launches that are verified.
+  static constexpr std::byte kUntouched{0xb5};
 
   /// Whether every rank's outputs are the same, so that one computation serves all.
   bool sameOnAllRanks() const;
@@ -40,6 +44,7 @@ private:
   void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
             std::vector<std::byte> &output) const;
 
+  std::uint64_t countOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes, const Inputs &inputs) const;
   void compute(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
                std::vector<std::byte> &output) const;
   std::pair<std::uint64_t, std::uint64_t> placeOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes) const;

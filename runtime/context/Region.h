@@ -12,5 +12,6 @@ constexpr unsigned kEpochWords = 4; ///< byte offset of a word for each CTA: the
 constexpr unsigned kBarrier = 0xffff;
 constexpr unsigned kWrap = 0xfffe;
 constexpr unsigned kCredit = 0xfffd;
+constexpr unsigned kCount = 0xfffc;
 
 } // namespace coll::region

@@ -149,9 +149,31 @@ void RunLayout::place(PlannedLaunch &launch) {
         launch.offsets[rank][i] = launch.offsets[rank][outer] + (row ? rank * launch.bytes[outer] / manifest.ranks : 0);
 }
 
+std::uint64_t chooseCount(Counted counts, std::uint64_t most, std::uint64_t random) {
+  switch (counts) {
+  case Counted::Most: return most;
+  case Counted::Half: return most / 2;
+  case Counted::None: return 0;
+  case Counted::Random: break;
+  }
+  if (random % 4 < 2) return random % 4 ? most : 0;
+  return random / 4 % (most + 1);
+}
+
+std::vector<std::byte> RunLayout::counts(const PlannedLaunch &launch, int rank, std::size_t argument) const {
+  const Manifest::Argument &declared = manifest.arguments[argument];
+  const std::uint64_t most = manifest.elements({"", Direction::In, declared.dtype, declared.bound}, launch.sizes.extents);
+  std::vector<std::byte> elements(launch.bytes[argument]);
+  const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
+  for (std::uint64_t i = 0, size = sizeOf(declared.dtype); i * size < elements.size(); ++i)
+    writeElement(declared.dtype, elements.data() + i * size, chooseCount(request.counts, most, mix(key, i)));
+  return elements;
+}
+
 std::vector<std::byte> RunLayout::input(const PlannedLaunch &launch, int rank, std::size_t argument) const {
   const DType type = manifest.arguments[argument].dtype;
   std::vector<std::byte> elements(launch.bytes[argument]);
+  if (!manifest.arguments[argument].bound.empty()) return counts(launch, rank, argument);
   const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
   // The reference reduces in ascending order; another order has the same bits only where nothing is rounded.
   const bool exact = manifest.order != "ascending";

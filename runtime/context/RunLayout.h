@@ -17,6 +17,9 @@ struct PlannedLaunch {
   std::vector<std::uint64_t> bytes;                ///< [argument]
 };
 
+/// What an argument of counts holds, of elements that are `most` at most.
+std::uint64_t chooseCount(Counted counts, std::uint64_t most, std::uint64_t random);
+
 /// Plans launches one after the other into memory of growing size; alike on all ranks but for parts of a buffer that
 /// stand for another in place.
 class RunLayout {
@@ -36,10 +39,11 @@ public:
   /// What a rank's memory holds before the launches: inputs, and kFill everywhere else.
   void fill(std::span<const PlannedLaunch> launches, int rank, std::span<std::byte> memory) const;
 
-  static constexpr std::byte kFill{0xb5};
+  static constexpr std::byte kFill = Reference::kUntouched;
 
 private:
   RunLayout(const Manifest &manifest, const RunRequest &request) : manifest(manifest), request(request) {}
+  std::vector<std::byte> counts(const PlannedLaunch &launch, int rank, std::size_t argument) const;
   Result<void> checkSize(std::span<const std::uint64_t> extents) const;
   Extents chooseExtents(std::uint64_t number) const;
   std::map<std::string, Scalar> chooseScalars(std::uint64_t number) const;

@@ -8,6 +8,10 @@ namespace coll {
 
 enum class Place { Auto, Cpu, Gpu };
 
+/// What arguments hold that say how many elements there are: anything from none to the most, none and the most often; or
+/// all the same.
+enum class Counted { Random, Most, Half, None };
+
 struct RunRequest {
   Instance instance;
   CompileOptions compile = {};
@@ -21,6 +25,7 @@ struct RunRequest {
   unsigned launches = 20; ///< back to back, without host synchronisation between them
   bool graph = false;     ///< captured, graphLaunches at a time, and replayed with fresh inputs
   unsigned graphLaunches = 20;
+  Counted counts = Counted::Random;
   bool inplace = false;       ///< every pair that the contract allows uses the same memory
   unsigned elementOffset = 0; ///< of every buffer from 256-byte alignment
   std::uint64_t seed = 1;     ///< of inputs and counts

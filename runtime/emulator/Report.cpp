@@ -194,6 +194,11 @@ std::string Engine::describeAbort() {
     if (word.abort == 0) continue;
     const unsigned rank = word.where & 0xffff, box = word.where >> 16 & 0xffff, slot = word.where >> 32 & 0xffff;
     const unsigned cta = word.where >> 48, wanted = std::uint32_t(word.epochs), seen = word.epochs >> 32;
+    if (box == kCount) {
+      text += format("rank %u, CTA %u: count %u is %u, more than the %u elements that a message can have\n", rank, cta, slot,
+                     seen, wanted);
+      continue;
+    }
     const std::string what = box == kBarrier                   ? "a barrier"
                              : box == kWrap                    ? "the meeting at the wrap of the epoch"
                              : box == kCredit                  ? "a credit"

@@ -375,6 +375,7 @@ private:
 std::string unknown(const ir::Program &program) {
   if (program.hasWindows()) return "windows";
   if (program.chunks) return "a `pipeline`";
+  if (program.hasCounts()) return "`counted` mailboxes";
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.sync == ir::Sync::Counter) return "`counter` mailboxes";
   bool arithmetic = false;

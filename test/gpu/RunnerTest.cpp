@@ -85,6 +85,28 @@ TEST(Context, RefusesWhatTheContractDoesNotAllow) {
   EXPECT_FALSE(context->synchronize());
 }
 
+TEST(Context, ACountThatIsTooLargeIsSaid) {
+  auto context = Context::create({.ranks = 2, .fabric = FabricKind::Emulated});
+  ASSERT_TRUE(context);
+  Diagnostics diagnostics;
+  const auto program = Program::parse(*standardLibraryText("alltoallv"), "alltoallv.coll", diagnostics);
+  ASSERT_TRUE(program);
+  const auto kernel = program->compile({"direct.ll", 2, DType::F32, {}}, {}, diagnostics);
+  ASSERT_TRUE(kernel) << diagnostics.render();
+  auto exchange = context->load(*kernel);
+  if (!exchange) GTEST_SKIP() << exchange.error().text;
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::uint32_t counts[] = {3, rank == 1 ? 9u : 8u};
+    void *x = *context->allocate(rank, 64), *n = *context->allocate(rank, 8);
+    void *y = *context->allocate(rank, 64), *got = *context->allocate(rank, 8);
+    ASSERT_TRUE(context->upload(rank, n, counts, sizeof counts));
+    ASSERT_TRUE(exchange->launch(rank, {x, n, y, got}, {8}));
+  }
+  auto done = context->synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().text.find("count 1 is 9, more than the 8 elements"), std::string::npos) << done.error().text;
+}
+
 TEST(Context, MissingLaunchIsADeadlockAndNoHang) {
   auto context = Context::create({.ranks = 2, .fabric = FabricKind::Emulated});
   ASSERT_TRUE(context);

@@ -23,6 +23,9 @@ struct Manifest {
     /// Peers touch it: it lies in symmetric memory, at the same place on all ranks, and the kernel gets the address of
     /// every rank's, of the rank so many places after this one.
     bool window = false;
+    /// Where it holds numbers of elements: each is at most the product of these extents. The kernel reads them when it runs,
+    /// and ends the launch with an error if one is larger.
+    std::vector<std::string> bound = {};
   };
 
   struct Scalar {
@@ -46,6 +49,8 @@ struct Manifest {
     std::vector<std::string> extents;
     bool split = false;
     bool rows = false; ///< it goes row by row: the last extent is a row's length, and each row is packets of its own
+    bool counted = false; ///< how much of it there is for each rank is known to the kernel alone, so a launch without
+                          ///< elements is one too
   };
 
   /// What one rank's output must hold after a launch, as the contract's `ensures` says, for any extents. A whole
@@ -80,6 +85,7 @@ struct Manifest {
     std::vector<Part> sources;
     std::vector<Step> steps;              ///< if there are any, the last is what the output holds, and not the sources
     std::vector<std::string> rowExtents;  ///< of a row of the steps; a source with these extents alone is every row
+    std::optional<Part> count = {};       ///< promised of so many elements alone, a number of an input; of the others nothing
   };
   static constexpr int kWhole = -1;
 

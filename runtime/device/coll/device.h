@@ -20,6 +20,7 @@
 #include "coll/credit.h"
 #include "coll/plain.h"
 #include "coll/slots.h"
+#include "coll/counted.h"
 #include "coll/arithmetic.h"
 #include "coll/rows.h"
 #include "coll/split.h"

@@ -35,10 +35,12 @@ struct alignas(16) Status {
 };
 
 /// The mailbox in `Status::where` is its number in the manifest, or one of these: a barrier (the slot is then the rank
-/// waited for), the meeting of all CTAs at the wrap of the epoch, and a credit (again the slot is the rank).
+/// waited for), the meeting of all CTAs at the wrap of the epoch, a credit (again the slot is the rank), and no wait at all but
+/// a count that is larger than what it counts (the slot is its number, the epochs are the most it may be and the count).
 constexpr u32 kBarrier = 0xffff;
 constexpr u32 kWrap = 0xfffe;
 constexpr u32 kCredit = 0xfffd;
+constexpr u32 kCount = 0xfffc;
 
 /// What every launch passes, whatever the algorithm. All fields are 8 bytes, so that host and device agree on the
 /// layout without a packing rule: N pointers, then four words.

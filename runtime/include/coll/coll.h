@@ -86,7 +86,11 @@ public:
   /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
   ///
   /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph.
-  /// Zero elements are no launch. Error::BadInput for arguments that the contract or the capacity does not allow;
+  /// An argument of counts (Manifest::Argument::bound), such as `n` of alltoallv, is device memory like the others: the
+  /// kernel reads it, so it may be filled by the kernel before in the stream, and may differ from replay to replay of a
+  /// graph. A count above its bound, the extent of what it counts, ends the launch: the next synchronize() or check() has
+  /// an error that names it.
+  /// Zero elements are no launch, unless there are counts. Error::BadInput for arguments that the contract or the capacity does not allow;
   /// Error::Failed after an abort.
   ///
   /// On sm_90 and newer the kernel lets the next one of the stream start early if that was launched with programmatic

@@ -1,0 +1,24 @@
+// The part of building IR that concerns messages whose length is known only once the kernel runs. Internal to ir/.
+#pragma once
+
+#include "ir/Program.h"
+#include "sema/Sema.h"
+
+namespace coll::ir {
+
+/// The value that a poll of this slot of a mailbox made, in this block; kNone if there is none.
+ValueId polledIn(const Block &block, MailboxId box, const Index &slot);
+
+/// Whether the length that a target is cut to, `element`, is what `value` has: the number that the value was cut to, or one
+/// that its count has been stored in before, in this block.
+bool isCountOf(const Program &program, const Block &block, const Slice &element, ValueId value);
+
+/// What the proof of counted mailboxes rests on (check/README.md): all that a program sends goes through such, and is sent
+/// before anything is read. The place and construct of the first statement that breaks it.
+struct BesideCounts {
+  SourceOffset where;
+  std::string construct;
+};
+std::optional<BesideCounts> besideCounts(const Program &program);
+
+} // namespace coll::ir

@@ -1,0 +1,137 @@
+// Messages that say how long they are. Beside the lines of each slot lies one more, in the form of `ll` whatever the mode:
+// the message's count and the epoch. It is sent with every message, one without elements too, by the thread that has packet
+// 0; whoever reads the slot waits for it first, and then for as many packets as it says.
+#pragma once
+
+#include "coll/ll.h"
+#include "coll/slots.h"
+
+namespace coll {
+
+/// A vector that may be empty is one packet long at least, as its message is sent all the same.
+__device__ inline u64 atLeastOne(u64 elements) { return elements != 0 ? elements : 1; }
+
+namespace detail {
+
+/// A count that is larger than what it counts ends the launch with an error, and nothing is touched beyond the vector.
+__device__ __noinline__ inline u32 refuseCount(Status *status, u32 me, u32 number, u32 most, u32 count) {
+  if (!aborted(status)) report(status, me, kCount, number, most, count);
+  return most;
+}
+
+} // namespace detail
+
+/// A count of elements of a vector of `length`: as it is, if it is one. `number`: which, for the report.
+template <int N>
+__device__ inline u32 bounded(const Launch<N> &launch, u32 count, u32 number, u64 length) {
+  if (count <= length) return count;
+  return detail::refuseCount(launch.team.status, launch.me(), number, u32(length), count);
+}
+
+/// Number `number` of an argument of counts, of elements of a vector of `length`.
+template <int N>
+__device__ inline u32 countAt(const Launch<N> &launch, const u32 *counts, u32 number, u64 length) {
+  return launch.active ? bounded(launch, ptx::load4(counts + number), number, length) : 0;
+}
+
+/// Packet `i` of the first `count` elements at `from`, aligned to T alone; zero bits if it has none.
+template <class P, int N, class T>
+__device__ inline P loadFirst(const Launch<N> &launch, const T *from, u32 i, u32 count) {
+  if (!reaches<AnyPackets, P>(i, count)) return {};
+  return load<AnyPackets, P>(launch, from, i, count);
+}
+
+/// Writes what packet `i` has of the first `count` elements at `to`, and nothing beyond.
+template <class P, int N, class T>
+__device__ inline void storeFirst(const Launch<N> &launch, T *to, u32 i, u32 count, const P &packet) {
+  if (reaches<AnyPackets, P>(i, count)) store<AnyPackets>(launch, to, i, count, packet);
+}
+
+/// Writes the count of a message, by the thread that has its packet 0.
+template <int N>
+__device__ inline void storeCount(const Launch<N> &launch, u32 *to, u32 i, u32 count) {
+  if (launch.active && i == 0) ptx::store4(to, count);
+}
+
+/// A mailbox of any mode whose messages say how long they are, in lines at kCountOffset.
+template <class Box, u64 kCountOffset>
+struct Counted;
+template <template <class, int, u32, u64, u32, u64, u32> class Mailbox, class T, int N, u32 kNumber, u64 kOffset,
+          u32 kSlots, u64 kLines, u32 kCopies, u64 kCountOffset>
+struct Counted<Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies>, kCountOffset>
+    : Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies> {
+  using Box = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies>;
+  using P = typename Box::P;
+  using Counts = ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies>;
+
+  /// Pushes packet `i` of a message of `count` elements, as Box::send does, or nothing if it has none; with packet 0 goes
+  /// the count. Called for packet 0 of every message. No branch comes between lanes that store a line together.
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data, u32 count) {
+    launch.begin();
+    const u64 word = detail::pair(count, launch.epoch);
+    ptx::storeRelaxed16If(launch.active && i == 0, launch.team.peer[hop] + Counts::at(launch.epoch, slot, 0),
+                          Words2{{word, word}});
+    if (reaches<AnyPackets, P>(i, count)) Box::send(launch, hop, slot, i, data);
+  }
+};
+
+/// How long the messages from all ranks are, once a thread has waited for that.
+template <int N>
+struct Messages {
+  u32 count[N];
+  bool known = false;
+};
+
+namespace detail {
+
+template <class Box, int N, class Use>
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 skip, u32 ownCount,
+                                   const typename Box::P &own, Use use) {
+  using P = typename Box::P;
+  constexpr u32 kMost = kSlotsInFlight<P>, kCount = N < kMost ? N : kMost;
+#pragma unroll 1
+  for (u32 first = 0; first < N; first += kCount) {
+    // As in eachSlot: the last batch reaches back.
+    const u32 from = N % kCount == 0 || first + kCount <= N ? first : N - kCount;
+    u32 wanted = 0;
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) wanted |= u32(from + s >= first && from + s != skip) << s;
+    if (!messages.known) {
+      typename Box::Counts::P counts[kCount];
+      Box::Counts::template receive<kCount>(launch, from, wanted, 0, counts);
+#pragma unroll
+      for (u32 s = 0; s < kCount; ++s)
+        if (wanted >> s & 1)
+          messages.count[from + s] = launch.active ? bounded(launch, counts[s].word[0], from + s, length) : 0;
+    }
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s)
+      if ((wanted >> s & 1) && !reaches<AnyPackets, P>(i, messages.count[from + s])) wanted &= ~(1u << s);
+    P part[kCount];
+    Box::template receive<kCount>(launch, from, wanted, i, part);
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s) {
+      const u32 r = from + s;
+      if (r >= first) use(r, r == skip ? ownCount : messages.count[r], select(r == skip, own, part[s]));
+    }
+  }
+  messages.known = true;
+}
+
+} // namespace detail
+
+/// Calls use(r, count, packet i) for the message of every rank r from 0 up, of vectors of `length` at most; the packet has
+/// meaning as far as the count reaches. That in slot `me` is not waited for: it is the first ownCount elements of `own`.
+template <class Box, int N, class Use>
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 ownCount,
+                                   const typename Box::P &own, Use use) {
+  detail::eachMessage<Box>(launch, messages, i, length, launch.me(), ownCount, own, use);
+}
+
+/// The same where this rank's message comes through its own slot.
+template <class Box, int N, class Use>
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, Use use) {
+  detail::eachMessage<Box>(launch, messages, i, length, kNone, 0, {}, use);
+}
+
+} // namespace coll

@@ -1,0 +1,83 @@
+// alltoallv.direct.barrier   N = 8   bf16   generated from alltoallv.coll
+//
+// Contract  forall r in ranks: got[r] == r.n[me]
+// Contract  forall r in ranks: prefix(y[r], got[r]) == prefix(r.x[me], got[r])
+// Mailbox   box[8], barrier, 2 copies, of which a launch uses its epoch mod 2; a message says how long it is; a slot
+//           holds 1048576 bytes
+// Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has passed a
+//           barrier of e+1 with the reader of e (rule T1)
+// Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
+//           launches, of the same grid each, on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = coll::BF16;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[N][M]
+  const coll::u32 *n; // u32[N]
+  T *y; // T[N][M]
+  coll::u32 *got; // u32[N]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::Counted<coll::plain::Mailbox<T, N, 0, 9344, 8, 65536, 2>, 16786560>; // and the counts' offset
+using Packet = coll::Packet<T, 16>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
+    // alltoallv.coll:12    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    coll::u32 n[N]; // by how many places the rank is after me
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      n[hop] = coll::countAt(launch, a.n, p, a.M);
+    }
+    Packet x[N];
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      x[hop] = coll::loadFirst<Packet>(launch, a.x + p * (a.M), i, n[hop]);
+    }
+    launch.begin();
+#pragma unroll
+    for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x[hop], n[hop]);
+  });
+
+  // alltoallv.coll:14    got[r] = box[r].count
+  launch.barrier(0);
+
+  coll::Messages<N> messages; // how long this thread knows them to be
+  Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
+    // alltoallv.coll:13    forall r in ranks {
+    const coll::u32 n_2 = coll::countAt(launch, a.n, me, a.M);
+    const Packet x_2 = coll::loadFirst<Packet>(launch, a.x + me * (a.M), i, n_2);
+    coll::eachMessage<Box>(
+        launch, messages, i, a.M, n_2, x_2,
+        [&](coll::u32 r, coll::u32 count, const Packet &box) {
+          // alltoallv.coll:14    got[r] = box[r].count
+          coll::storeCount(launch, a.got + r, i, count);
+
+          // alltoallv.coll:15    prefix(y[r], got[r]) = box[r]
+          coll::storeFirst(launch, a.y + r * (a.M), i, count, box);
+        });
+  });
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+alltoallv_direct_barrier_n8_bf16(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) direct<coll::OnePacket>(launch, a);
+  else direct<coll::AnyPackets>(launch, a);
+}

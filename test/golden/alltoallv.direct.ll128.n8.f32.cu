@@ -1,0 +1,79 @@
+// alltoallv.direct.ll128   N = 8   f32   generated from alltoallv.coll
+//
+// Contract  forall r in ranks: got[r] == r.n[me]
+// Contract  forall r in ranks: prefix(y[r], got[r]) == prefix(r.x[me], got[r])
+// Mailbox   box[8], ll128, 2 copies, of which a launch uses its epoch mod 2; a message says how long it is; a slot
+//           holds 1049280 bytes
+// Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has received
+//           e+1 from the reader of e (rule T1)
+// Rests on  the PTX memory model; of hardware, beyond the model, that aligned lines of 128 bytes, each stored and
+//           loaded by 8 threads of a warp at once, arrive whole, which platforms have to declare, and that no store
+//           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
+//           fence for what the rank's next launch sends; of the host, one launch in flight per region and the same
+//           sequence of launches on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = float;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[N][M]
+  const coll::u32 *n; // u32[N]
+  T *y; // T[N][M]
+  coll::u32 *got; // u32[N]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::Counted<coll::ll128::Mailbox<T, N, 0, 1152, 8, 34976, 2>, 17908864>; // and the counts' offset
+using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  coll::Messages<N> messages; // how long this thread knows them to be
+  Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
+    // alltoallv.coll:12    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    coll::u32 n[N]; // by how many places the rank is after me
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      n[hop] = coll::countAt(launch, a.n, p, a.M);
+    }
+    Packet x[N];
+#pragma unroll
+    for (int hop = 0; hop < N; ++hop) {
+      const coll::u32 p = coll::rankAt<N>(me, hop);
+      x[hop] = coll::loadFirst<Packet>(launch, a.x + p * (a.M), i, n[hop]);
+    }
+    launch.begin();
+#pragma unroll
+    for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x[hop], n[hop]);
+
+    // alltoallv.coll:13    forall r in ranks {
+    coll::eachMessage<Box>(
+        launch, messages, i, a.M, n[0], x[0],
+        [&](coll::u32 r, coll::u32 count, const Packet &box) {
+          // alltoallv.coll:14    got[r] = box[r].count
+          coll::storeCount(launch, a.got + r, i, count);
+
+          // alltoallv.coll:15    prefix(y[r], got[r]) = box[r]
+          coll::storeFirst(launch, a.y + r * (a.M), i, count, box);
+        });
+  });
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+alltoallv_direct_ll128_n8_f32(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) direct<coll::OnePacket>(launch, a);
+  else direct<coll::AnyPackets>(launch, a);
+}
