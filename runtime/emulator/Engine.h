@@ -39,6 +39,7 @@ public:
   void addEach(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
                emulated::Combine add);
   void fence();
+  void gridDependencyWait() { running->afterOthers = true; }
   void ctaSync();
   std::uint32_t loadShared(unsigned word);
   void storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value);

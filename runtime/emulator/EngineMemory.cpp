@@ -15,6 +15,9 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
       address % bytes != 0)
     fail(describeFault(address, bytes, verb));
+  if (!running->afterOthers)
+    fail(std::string(verb) + " before the thread has waited for the kernels before its own: " + describe(address) +
+         "\n  by " + describeThread(*running) + "\n");
   if (!isOwners(*segment)) {
     noteUntimely(*segment, *running, address, verb);
     for (;;) leave();

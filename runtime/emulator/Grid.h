@@ -57,6 +57,7 @@ struct Thread {
   Cta *cta = nullptr;
   State state = Ready;
   bool wraps = false;           ///< has come to the wrap of the epoch, where threads share out the whole region
+  bool afterOthers = false;     ///< earlier kernels of the stream are known to be over
   bool sawMate = false;         ///< has read a store of a CTA mate that was yet to take effect
   std::uint32_t floor = 0;      ///< stores that took effect up to here are visible to every load
   std::uint32_t newestRead = 0; ///< the latest version read so far; a fence makes it the floor

@@ -55,6 +55,9 @@ void addEach(void *address, const void *value, unsigned elementBytes, unsigned e
 void fence() {
   Engine::active->fence();
 }
+void gridDependencyWait() {
+  Engine::active->gridDependencyWait();
+}
 void ctaSync() {
   Engine::active->ctaSync();
 }
@@ -72,7 +75,7 @@ unsigned long long nanoseconds() {
 
 const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, anyOfWarp,
                                           shuffleXor,  loadShared, storeShared, add4,     addEach,   fence,
-                                          ctaSync,     clusterSync, spinHint,   nanoseconds};
+                                          gridDependencyWait, ctaSync, clusterSync, spinHint, nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

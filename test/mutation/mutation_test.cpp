@@ -229,6 +229,22 @@ TEST(BarrierCollective, HoldsEveryRankUntilAllHaveBegun) {
   EXPECT_EQ(withoutTheLastRank(kernel, 2), emu::Result::Ok);
 }
 
+// M09 of the public defects: with dependent launch the kernel before may still be writing what this one reads.
+TEST(DependentLaunch, NothingIsTouchedBeforeTheWait) {
+  for (const char *member : {"oneshot.ll", "twoshot.flag", "oneshot.barrier", "pull_oneshot"}) {
+    Mutant m;
+    m.text = "allreduce", m.member = member;
+    Lowered original(m);
+    ASSERT_TRUE(original.program);
+    Kernel kernel = original.emit(*original.program);
+    EXPECT_EQ(failureOf(m, kernel, kSurvives), "");
+    kernel.cuda = test::replaced(test::withHeaders(kernel.cuda), "ptx::gridDependencyWait(), ptx::launchDependents();",
+                                 "ptx::launchDependents();");
+    EXPECT_NE(failureOf(m, kernel, kSurvives).find("before the thread has waited for the kernels before its own"),
+              std::string::npos);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Planted, Mutation, testing::ValuesIn(mutants()),
                          [](const auto &info) { return info.param.name; });
 

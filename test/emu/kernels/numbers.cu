@@ -47,6 +47,7 @@ __device__ inline coll::u32 function(coll::u32 a, coll::u32 b) {
 } // namespace
 
 extern "C" __global__ void numbers(const __grid_constant__ Args a) {
+  ptx::gridDependencyWait();
   for (coll::u64 i = 0; i < a.M; ++i)
     ptx::store4(a.y + i, function(ptx::load4(a.x + 2 * i), ptx::load4(a.x + 2 * i + 1)));
 }

@@ -17,6 +17,7 @@ struct Args {
 
 extern "C" __global__ void broken(const __grid_constant__ Args a) {
   if (blockIdx.x != gridDim.x - 1 || threadIdx.x != 3 || a.team.me != 1) return;
+  coll::ptx::gridDependencyWait();
 #if DEFECT == 0 // a plain dereference of a peer's region
   *reinterpret_cast<volatile int *>(a.team.peer[1] + 64) = 7;
 #elif DEFECT == 1 // a plain dereference of an argument

@@ -40,6 +40,7 @@ struct Table {
   /// The same of each element of a vector, by a function that adds one; relaxed.
   void (*addEach)(void *address, const void *value, unsigned elementBytes, unsigned elements, Combine add);
   void (*fence)();
+  void (*gridDependencyWait)();
   void (*ctaSync)();
   void (*clusterSync)();
   void (*spinHint)(const void *address);

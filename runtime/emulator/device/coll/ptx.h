@@ -123,8 +123,8 @@ inline void fence() { emulated::table->fence(); }
 inline void ctaSync() { emulated::table->ctaSync(); }
 
 // The emulator starts a launch only when the one before it on the same rank is complete and its stores are visible,
-// which is what the wait is for.
-inline void gridDependencyWait() {}
+// which is what the wait is for; it only sees to it that no thread touches memory before.
+inline void gridDependencyWait() { emulated::table->gridDependencyWait(); }
 inline void launchDependents() {}
 
 inline u64 nanoseconds() { return emulated::table->nanoseconds(); }
