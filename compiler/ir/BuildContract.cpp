@@ -298,10 +298,12 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
     if (!a || cast->target.kind != ast::Type::Kind::Rank) return std::nullopt;
     return modulo(true, *a);
   }
-  if (const auto *call = std::get_if<ast::Call>(&expr.node); call && call->function == ast::Function::Log2) {
+  if (const auto *call = std::get_if<ast::Call>(&expr.node);
+      call && (call->function == ast::Function::Log2 || call->function == ast::Function::Pow2)) {
     auto a = integer(*call->args.front(), ranks);
     if (!a || a->kind() != Index::Kind::Constant || a->value() < 1) return std::nullopt;
-    return Index::constant(std::bit_width(std::uint64_t(a->value())) - 1);
+    const auto value = std::uint64_t(a->value());
+    return Index::constant(call->function == ast::Function::Pow2 ? std::has_single_bit(value) : std::bit_width(value) - 1);
   }
   const auto *b = std::get_if<ast::Binary>(&expr.node);
   if (!b) return std::nullopt;
@@ -314,6 +316,7 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   case ast::BinaryOp::Div: return Index::div(*x, *y);
   case ast::BinaryOp::Mod: return Index::mod(*x, *y);
   case ast::BinaryOp::Shl: return Index::shiftLeft(*x, *y);
+  case ast::BinaryOp::Shr: return Index::div(*x, Index::shiftLeft(Index::constant(1), *y));
   case ast::BinaryOp::Xor: return modulo(b->moduloN, Index::exclusiveOr(*x, *y));
   case ast::BinaryOp::Eq: return Index::make(Index::Kind::Eq, *x, *y);
   case ast::BinaryOp::Ne: return Index::make(Index::Kind::Ne, *x, *y);
