@@ -281,17 +281,24 @@ private:
     const Slice &element = program.values[load.result].count->element;
     Slice own = load.from;
     own.index = own.index.substitute(loop.variable, Index::variable("me"));
-    MessagesOut text{boxName(send.box), this->text(send.slot), slotPacket, variables.at(loop.variable), base(load.from), base(own),
-                     "a." + names.buffers.at(program.buffers[element.buffer].name) + ", " + this->text(element.index),
-                     product(load.from.length.extents), names.names.unique(program.values[load.result].name),
-                     names.names.unique(program.buffers[element.buffer].name)};
+    const std::string counts = "a." + names.buffers.at(program.buffers[element.buffer].name) + ", ";
+    MessagesOut text;
+    text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = slotPacket;
+    text.rank = variables.at(loop.variable);
+    text.vector = base(load.from), text.own = base(own);
+    text.count = counts + this->text(element.index);
+    text.ownCount = counts + this->text(element.index.substitute(loop.variable, Index::variable("me")));
+    text.length = product(load.from.length.extents);
+    text.vectors = names.names.unique(program.values[load.result].name);
+    text.counts = names.names.unique(program.buffers[element.buffer].name);
     text.vectorByRank = load.from.index.uses(loop.variable), text.countByRank = element.index.uses(loop.variable);
     text.keeps = send.own != kNone;
     text.loadsFirst = program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits;
     emitLoads(text, out);
     readEpoch();
-    const std::string kept = emitSends(text, out);
-    if (send.own != kNone) valueNames[send.own] = kept, countNames[send.own] = text.counts + "[0]";
+    if (!text.loadsFirst) text.ownName = names.names.unique(text.counts + "_of_me");
+    const MessagesOut::Own kept = emitSends(text, out);
+    if (send.own != kNone) valueNames[send.own] = kept.packet, countNames[send.own] = kept.count;
   }
 
   /// A vector of which this rank keeps as much as a count says.
