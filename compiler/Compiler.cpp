@@ -57,6 +57,7 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.algorithm = member.local;
   out.collective = member.algorithm->collective->name;
   out.minRanks = member.algorithm->minRanks;
+  out.usesMulticast = member.algorithm->usesMulticast;
   out.maxRanks = member.algorithm->maxRanks;
   out.dtypes = member.dtypes;
   out.ops = member.ops;

@@ -122,11 +122,11 @@ struct Variable {
   Type type; ///< sema
 };
 
-/// `reduce(op, r in ranks: body)`: in ascending order of r.
+/// `reduce(op, r in ranks: body)`: in ascending order of r; over `all`, in any.
 struct Reduce {
   ExprPtr op; ///< a NameRef: a Generic or Builtin::Op
   Variable variable;
-  ExprPtr set; ///< a NameRef: Builtin::Ranks
+  ExprPtr set; ///< a NameRef: Builtin::Ranks, or Builtin::All in an algorithm
   ExprPtr body;
 };
 

@@ -67,9 +67,9 @@ public:
     if (auto r = everySequence()) return refuted(std::move(*r));
     verdict.proved = true;
     verdict.summary = proofText(program, verdict);
-    if (!program.mailboxes.empty() && !options.strict) {
+    if (!options.strict) {
       const bool waits = reliesOnWaits;
-      const bool trusts = !strict && sequence(verdict.copies, /*strict=*/true).has_value();
+      const bool trusts = !program.mailboxes.empty() && !strict && sequence(verdict.copies, /*strict=*/true).has_value();
       verdict.assumptions = assumptions(program, trusts, waits);
     }
     verdict.strength = strengthText(program, verdict);

@@ -336,7 +336,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
            "read what is sent: the same slice, seen from the other end");
     return false;
   }
-  if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, step.slot);
+  if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, ReduceOp::Sum, step.slot);
   s.reader = &step;
   value(r, step.value) = s.content;
   record(step.kind, rank, r.packets, step.slot, step);
@@ -395,6 +395,7 @@ void Dataflow::operate(int rank, const Step &step) {
     value(r, step.value) = symbols.everywhere(Symbols::Code(step.code), step.detail);
     return;
   }
+  if (step.kind == Kind::AnyOrder) return symbols.anyOrder(value(r, step.value), step.op, step.number);
   if (step.kind == Kind::Map || step.kind == Kind::Round || step.kind == Kind::RowReduce) {
     if (step.kind == Kind::Map)
       symbols.map(step.function, value(r, step.a), step.b == ir::kNone ? nullptr : &value(r, step.b), step.type, scratch);

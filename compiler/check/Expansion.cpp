@@ -304,9 +304,20 @@ private:
       setLength(step, program.values[s.result].length);
       emit(step);
     }
+    if (s.multicast) anyOrder(s);
     if (!computes || program.values[s.result].dtype == DType::F32 || !isFloat(program.dtype)) return;
     Step step{Step::Kind::Round};
     step.where = s.where, step.value = step.a = s.result;
+    setLength(step, program.values[s.result].length);
+    emit(step);
+  }
+
+  /// The network reduces in the order it likes, another time in another, where that shows.
+  void anyOrder(const ir::Reduce &s) {
+    if (!isFloat(program.dtype) || s.op == ReduceOp::Min || s.op == ReduceOp::Max) return;
+    Step step{Step::Kind::AnyOrder};
+    step.where = s.where, step.op = s.op, step.value = step.a = s.result;
+    step.number = -1 - int(steps().size()) * program.ranks - rank; // slots that are added to have numbers from 0 up
     setLength(step, program.values[s.result].length);
     emit(step);
   }

@@ -25,6 +25,7 @@ struct Step {
     Combine, ///< value = a op b
     Fold,    ///< value = value op a; the first time, value = a
     Round,   ///< value, as the program's type has it
+    AnyOrder, ///< value, its operations `op` in an order that is this rank's and step's alone
     Map,     ///< value = function(a, b), of type `type`
     Number,  ///< value = `code` and `detail`, as Symbols has them, everywhere
     RowReduce, ///< value = what `code` makes of the rows of a, or of groups of `detail`

@@ -226,17 +226,21 @@ unsigned atomicBytes(ir::Sync sync) {
 
 std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
   std::vector<std::string> list;
-  bool lines = false, words = false, waits = reliesOnWaits;
+  bool lines = false, lines16 = false, words = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
     lines |= m.sync == ir::Sync::LL128;
-    words |= m.sync == ir::Sync::LL16;
+    lines16 |= m.sync == ir::Sync::LL16;
+    words |= m.sync == ir::Sync::LL;
     waits |= m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 || m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
   }
-  if (words)
+  if (lines16)
     list.push_back("aligned stores and loads of 16 bytes are single-copy atomic, which platforms have to declare");
   if (lines)
     list.push_back("aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at once, arrive whole, which "
                    "platforms have to declare");
+  if (program.usesMulticast())
+    list.push_back(std::string("what is stored and loaded by multicast is ordered as if each place had one address") +
+                   (words ? ", and its words of 8 bytes reach each rank whole" : ""));
   if (!trusts) return list;
   if (waits) list.push_back("no store is performed before the wait that precedes it in its thread has ended");
   list.push_back("the end of a kernel is a fence for what the rank's next launch sends");

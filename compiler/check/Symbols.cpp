@@ -48,8 +48,8 @@ void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &
   }
 }
 
-void Symbols::anyOrder(Content &content, int number) {
-  for (Segment &s : content) s.node = intern({int(ReduceOp::Sum), s.node, ir::kNone, number});
+void Symbols::anyOrder(Content &content, ReduceOp op, int number) {
+  for (Segment &s : content) s.node = intern({int(op), s.node, ir::kNone, number});
 }
 
 Node Symbols::intern(const Operation &o) {

@@ -38,7 +38,7 @@ public:
   Segment combine(ReduceOp op, const Segment &a, const Segment &b);
 
   /// The same with all operations in an order that is not known, and another one for each `number`.
-  void anyOrder(Content &content, int number);
+  void anyOrder(Content &content, ReduceOp op, int number);
   /// What the nodes of arithmetic do; reductions and operators are of their ReduceOp, and so is the arithmetic that
   /// computes the same.
   enum Code : int {

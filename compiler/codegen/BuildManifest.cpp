@@ -148,7 +148,11 @@ Manifest buildManifest(const Program &program) {
   m.dtype = program.dtype;
   m.op = program.op;
   m.order = program.order;
-  for (const Buffer &b : program.buffers) m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window, b.bound});
+  for (const Buffer &b : program.buffers)
+    m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window, b.bound,
+                           program.multicastsBuffer(BufferId(&b - program.buffers.data()))});
+  m.multicastsMail = program.multicastsMail();
+  if (program.usesMulticast()) m.uses.push_back("multicast");
   m.extents = program.extents;
   m.inplace = program.inplace;
   for (const Scalar &s : program.scalars) m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});

@@ -82,11 +82,13 @@ private:
 
   bool usesMe() const {
     bool uses = false;
+    const Stmt *ofAll = nullptr; // the load of a reduction by multicast
     walk(program.body, [&](const Stmt &s) {
+      if (const auto *reduce = std::get_if<Reduce>(&s.op()); reduce && reduce->multicast) ofAll = &reduce->body.front();
       uses |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Signal>(s.op());
       if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) uses |= credit->peer.uses("me");
-      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me") || load->from.owner;
-      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me") || store->to.owner;
+      if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me") || (load->from.owner && &s != ofAll);
+      if (const auto *store = std::get_if<Store>(&s.op())) uses |= store->to.index.uses("me") || (store->to.owner && !store->multicast);
       if (const auto *poll = std::get_if<Poll>(&s.op())) uses |= poll->slot.uses("me");
       if (const auto *read = std::get_if<Read>(&s.op())) uses |= read->slot.uses("me");
       if (const auto *branch = std::get_if<If>(&s.op())) uses |= branch->condition.uses("me");
@@ -651,7 +653,11 @@ private:
 
   void reduce(const Reduce &s) {
     const Stmt &from = s.body.front();
-    if (const auto *load = std::get_if<Load>(&from.op())) return reduceRanks(s, *load);
+    const auto *load = std::get_if<Load>(&from.op());
+    if (load && s.multicast)
+      return out.line(declarator(s.result) + " = coll::reduceAll<Shape, " + opName(s.op) + ", Packet>(launch, " +
+                      placeOfAll(load->from) + ");");
+    if (load) return reduceRanks(s, *load);
     const auto *poll = std::get_if<Poll>(&from.op());
     const auto *read = std::get_if<Read>(&from.op());
     const MailboxId box = poll ? poll->box : read->box;
@@ -734,6 +740,7 @@ private:
         if (others) valueNames[send->own] = nameOf(send->value);
         else declare(send->own);
       }
+    if (multicast(loop, others)) return;
     out.directive("#pragma unroll");
     const auto *only = loop.body.size() == 1 ? std::get_if<Send>(&loop.body.front().op()) : nullptr;
     if (only && only->peer.isVariable(loop.variable) && (others || only->own == kNone) && !usesVariable(loop))
@@ -747,6 +754,20 @@ private:
     openHops(loop, others ? 1 : 0);
     for (const Stmt &s : loop.body) rankStatement(s, loop);
     out.close("}");
+  }
+
+  /// What goes to all ranks at once; `others`: this rank need not get it.
+  bool multicast(const ForRanks &loop, bool others) {
+    const auto *send = std::get_if<Send>(&loop.body.front().op());
+    const auto *store = std::get_if<Store>(&loop.body.front().op());
+    if (send && send->multicast)
+      out.line("coll::" + Twine(others ? "sendToOthers<" : "sendToAll<") + boxName(send->box) + ">(launch, a." +
+               names.regionsOfAll + ", " + text(send->slot) + ", " + slotPacket + ", " + nameOf(send->value) + ");");
+    else if (store && store->multicast)
+      out.line("coll::storeToAll<Shape>(launch, " + placeOfAll(store->to) + ", " + nameOf(store->value) + ");");
+    else
+      return false;
+    return true;
   }
 
   void openHops(const ForRanks &loop, int first) {
@@ -906,6 +927,19 @@ private:
   std::string place(const Slice &slice) const {
     const bool piece = slice.length.kind == Length::Kind::Piece;
     return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : product(slice.length.extents));
+  }
+
+  /// `pointers, pointer of all, begin, i, length`: packet `i` of a slice of every rank.
+  std::string placeOfAll(const Slice &slice) const {
+    const std::string &name = program.buffers[slice.buffer].name, number = text(slice.index);
+    const std::string base = "a." + names.buffers.at(name) + ", a." + names.buffersOfAll.at(name) + ", ";
+    const std::string elements = product(slice.length.extents);
+    switch (slice.length.kind) {
+    case Length::Kind::Whole: return base + "0, i, " + elements;
+    case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;
+    case Length::Kind::Piece: return base + "pieces.begin(" + number + "), i, pieces.size(" + number + ")";
+    }
+    return {};
   }
 
   /// How many places after this rank a peer is.

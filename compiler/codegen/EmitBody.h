@@ -13,6 +13,8 @@ namespace coll::codegen {
 struct BodyNames {
   Names names;
   std::map<std::string, std::string> buffers, extents, scalars, boxes; ///< the author's name to that in the text
+  std::map<std::string, std::string> buffersOfAll; ///< the same for an argument of all ranks at once
+  std::string regionsOfAll;                        ///< the same for their regions
   bool trace = false;                                          ///< stamps are written
   std::string function;                                        ///< the template that holds the body
 };

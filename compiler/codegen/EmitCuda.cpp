@@ -86,12 +86,17 @@ private:
     out.line("coll::Team<N> team;");
     Names fields; // members of Args: they cannot clash with the variables of the body
     fields.unique("team"), fields.unique("onePacket"), fields.unique("whole");
+    if (program.multicastsMail())
+      out.line("char *" + (names.regionsOfAll = fields.unique("all")) + "; // the regions of all ranks at once; null without multicast");
     for (const Buffer &b : program.buffers) {
       const std::string field = names.buffers[b.name] = fields.unique(b.name);
       const std::string type = b.dtype == program.dtype ? "T" : std::string(cudaName(b.dtype));
       out.line(llvm::Twine(b.direction == Direction::In ? "const " : "") + type + " *" + field + (b.window ? "[N]" : "") +
                "; // " + (b.dtype == program.dtype ? "T" : std::string(keyword(b.dtype))) + shapeText(b) +
                (b.window ? ", of the rank so many places after this one" : ""));
+      if (program.multicastsBuffer(BufferId(&b - program.buffers.data())))
+        out.line(llvm::Twine(b.direction == Direction::In ? "const " : "") + type + " *" +
+                 (names.buffersOfAll[b.name] = fields.unique(b.name + "OfAll")) + "; // of all ranks at once; null without multicast");
     }
     for (const std::string &extent : program.extents)
       out.line("coll::u64 " + (names.extents[extent] = fields.unique(extent)) + ";");

@@ -390,9 +390,14 @@ private:
                              : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
                                             : loadFor(stmt, s, kRankAtHop);
     const bool keeps = s.send->own != kNone;
-    out.directive("#pragma unroll");
-    out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + boxName(s.send->box) + "::send(launch, hop, " +
-             text(s.send->slot) + ", i, " + what + ");");
+    if (s.send->multicast) {
+      out.line("coll::" + Twine(keeps ? "sendToOthers<" : "sendToAll<") + boxName(s.send->box) + ">(launch, a." +
+               names.regionsOfAll + ", " + text(s.send->slot) + ", i, " + what + ");");
+    } else {
+      out.directive("#pragma unroll");
+      out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + boxName(s.send->box) + "::send(launch, hop, " +
+               text(s.send->slot) + ", i, " + what + ");");
+    }
     if (keeps)
       values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : values.packet(s.send->value),
                  Expressions::Form::Packet);

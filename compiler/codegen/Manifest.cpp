@@ -33,7 +33,8 @@ bool Manifest::keepsZeroSign() const {
 
 std::uint64_t Manifest::parameterBytes() const {
   std::uint64_t pointers = 0;
-  for (const Argument &a : arguments) pointers += a.window ? std::uint64_t(ranks) : 1;
+  for (const Argument &a : arguments) pointers += pointersOf(a);
+  if (multicastsMail) ++pointers;
   return 8 * (std::uint64_t(ranks) + 4 + pointers + extents.size() + scalars.size() + 1);
 }
 
@@ -92,6 +93,7 @@ void argument(llvm::json::OStream &json, const Manifest::Argument &a) {
     strings(json, "extents", a.extents);
     if (a.window) json.attribute("window", true);
     if (!a.bound.empty()) strings(json, "bound", a.bound);
+    if (a.multicast) json.attribute("multicast", true);
   });
 }
 
@@ -134,6 +136,8 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("maxCtas", m.maxCtas);
   json.attribute("minArch", m.minArch);
   if (!m.needs.empty()) strings(json, "needs", m.needs);
+  if (!m.uses.empty()) strings(json, "uses", m.uses);
+  if (m.multicastsMail) json.attribute("multicastsMail", true);
 }
 
 } // namespace

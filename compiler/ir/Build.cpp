@@ -331,13 +331,15 @@ private:
     return *outcome != 0;
   }
 
+  static constexpr const char *kAll = "all"; ///< the variable of a multicast's loop: no name of the author's
+
   void send(const ast::Send &s, ast::Span span, Block &out) {
-    if (!s.rank) return refuse(span, "a multicast (`all.`)");
     if (s.window) return push(s, span, out);
     Send op;
     op.box = boxes.at(s.mailbox);
     op.where = span.begin;
-    op.peer = index(*s.rank);
+    op.multicast = !s.rank;
+    op.peer = s.rank ? index(*s.rank) : Index::variable(kAll);
     op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
     op.value = converted(value(*s.value, out), program.dtype, s.value->span, out);
     if (!ok) return;
@@ -350,7 +352,16 @@ private:
       return refuse(span, "a mailbox that sends of different length fill");
     if (!sentTo[op.box]) box.length = length;
     sentTo[op.box] = true;
+    if (op.multicast && program.mailboxes[op.box].counted) return refuse(span, "a multicast of as many elements as a number says");
+    if (op.multicast) return multicast(std::move(op), span, out);
     out.push_back(std::move(op));
+  }
+
+  /// The same for every rank: a loop that the emitter has one instruction for.
+  static void multicast(Stmt stmt, ast::Span span, Block &out) {
+    ForRanks all{kAll, {}, span.begin};
+    all.body.push_back(std::move(stmt));
+    out.push_back(std::move(all));
   }
 
   /// A send into a window is a store in the peer's memory.
@@ -360,7 +371,10 @@ private:
     const ValueId v = value(*s.value, out);
     if (!ok) return;
     if (!program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
-    out.push_back(Store{*to, v, span.begin});
+    Store store{*to, v, span.begin};
+    if (s.rank) return out.push_back(store);
+    store.multicast = true;
+    multicast(store, span, out);
   }
 
   void await(const ast::Await &s, ast::Span span, Block &out) {
@@ -518,6 +532,11 @@ private:
       return 0;
     }
     const auto *poll = std::get_if<Poll>(&op.body.front().op());
+    op.multicast = isAll(*r.set);
+    if (op.multicast && !readsOnePlace(op)) {
+      refuse(r.body->span, "a reduction over `all` of anything but one place of a window");
+      return 0;
+    }
     // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
     const Length length =
         poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
@@ -530,6 +549,11 @@ private:
     const ValueId result = op.result;
     out.push_back(std::move(op));
     return result;
+  }
+
+  static bool readsOnePlace(const Reduce &reduce) {
+    const auto *load = std::get_if<Load>(&reduce.body.front().op());
+    return load && load->from.owner->isVariable(reduce.variable) && !load->from.index.uses(reduce.variable);
   }
 
   // ---- Arithmetic ----
@@ -648,12 +672,19 @@ private:
 
   // ---- Places and indices ----
 
+  static bool isAll(const ast::Expr &expr) {
+    const auto *name = std::get_if<ast::NameRef>(&expr.node);
+    const auto *builtin = name ? std::get_if<ast::Builtin>(&name->ref) : nullptr;
+    return builtin && *builtin == ast::Builtin::All;
+  }
+
   bool usesChunk(const Index &i) const { return !chunkVariable.empty() && i.uses(chunkVariable); }
 
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr) {
     auto part = contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
-    if (const ast::Expr *owner = ownerOf(expr); part && owner) part->owner = index(*owner);
+    if (const ast::Expr *owner = ownerOf(expr); part && owner)
+      part->owner = isAll(*owner) ? Index::variable(kAll) : index(*owner);
     return part;
   }
 

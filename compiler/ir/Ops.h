@@ -76,6 +76,7 @@ struct Store {
   ValueId value;
   SourceOffset where = 0;
   bool perRow = false;
+  bool multicast = false; ///< as of a Send
 };
 
 /// One element of an argument = how many elements `value` has (Value::count); by the thread of packet 0.
@@ -87,7 +88,9 @@ struct StoreCount {
 
 /// Pushes `value` into `slot` of mailbox `box` of rank `peer`, in the wire form of the box's sync mode; adds it to what is
 /// there if that is `counter`. With `own` set,
-/// nothing is sent where `peer` is `me`: `own` is defined as the value there instead.
+/// nothing is sent where `peer` is `me`: `own` is defined as the value there instead. With `multicast` it is all that a
+/// loop over ranks does, the same for each of them: one store to all where the team has multicast, which reaches each at a
+/// time of its own, as the sends of the loop do.
 struct Send {
   MailboxId box;
   Index peer;
@@ -95,6 +98,7 @@ struct Send {
   ValueId value;
   ValueId own = kNone;
   SourceOffset where = 0;
+  bool multicast = false;
 };
 
 /// Waits until `slot` of this rank's mailbox holds this launch's data, which becomes `result`. With `own` set, slot
@@ -210,7 +214,8 @@ struct Stmt;
 using Block = std::vector<Stmt>;
 
 /// result = op over r = 0 .. N-1, in ascending order, of the `yield` of the body at `variable` = r. Narrow floats
-/// accumulate in f32; where the result is of the yield's type they are rounded once.
+/// accumulate in f32; where the result is of the yield's type they are rounded once. With `multicast` the body is a Load
+/// from the same place of each rank and the order is free: one load that reduces where the team has multicast, else a loop.
 struct Reduce {
   ValueId result;
   ReduceOp op;
@@ -218,6 +223,7 @@ struct Reduce {
   Block body;
   ValueId yield;
   SourceOffset where = 0;
+  bool multicast = false;
 };
 
 /// variable = value, for a value that is declared variable (Value::variable). Its first Assign defines it.

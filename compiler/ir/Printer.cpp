@@ -101,11 +101,15 @@ private:
           os << " " << str(s.from) << (s.everyRow ? " for every row" : "");
           if (const auto &count = program.values[s.result].count) os << " up to " << str(count->element);
         },
-        [&](const Store &s) { os << " " << str(s.to) << ", " << str(s.value) << (s.perRow ? " for every row" : ""); },
+        [&](const Store &s) {
+          os << " " << str(s.to) << ", " << str(s.value) << (s.perRow ? " for every row" : "")
+             << (s.multicast ? " by multicast" : "");
+        },
         [&](const StoreCount &s) { os << " " << str(s.to) << ", " << str(s.value); },
         [&](const Send &s) {
           os << " " << str(s.value) << " to rank " << s.peer << " " << slot(s.box, s.slot);
           own(s.own, "keeping");
+          if (s.multicast) os << " by multicast";
         },
         [&](const Poll &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
         [&](const Read &s) { os << " " << slot(s.box, s.slot), own(s.own, "or own"); },
@@ -131,7 +135,9 @@ private:
           if (s.group) os << " by " << s.group;
         },
         [&](const Combine &s) { os << " " << keyword(s.op) << " " << str(s.a) << ", " << str(s.b); },
-        [&](const Reduce &s) { os << " " << keyword(s.op) << " " << s.variable << " in ranks"; },
+        [&](const Reduce &s) {
+          os << " " << keyword(s.op) << " " << s.variable << " in ranks" << (s.multicast ? " by multicast" : "");
+        },
         [&](const ForRanks &s) { os << " " << s.variable; },
         [&](const PacketLoop &s) {
           Length full = s.domain;

@@ -49,6 +49,31 @@ unsigned Program::bulkUnits() const {
   return 1;
 }
 
+bool Program::multicastsMail() const {
+  bool found = false;
+  walk(body, [&](const Stmt &s) {
+    if (const auto *send = std::get_if<Send>(&s.op())) found |= send->multicast;
+  });
+  return found;
+}
+
+bool Program::multicastsBuffer(BufferId buffer) const {
+  bool found = false;
+  walk(body, [&](const Stmt &s) {
+    if (const auto *store = std::get_if<Store>(&s.op())) found |= store->multicast && store->to.buffer == buffer;
+    const auto *reduce = std::get_if<Reduce>(&s.op());
+    if (!reduce || !reduce->multicast) return;
+    if (const auto *load = std::get_if<Load>(&reduce->body.front().op())) found |= load->from.buffer == buffer;
+  });
+  return found;
+}
+
+bool Program::usesMulticast() const {
+  bool found = multicastsMail();
+  for (std::size_t b = 0; b < buffers.size(); ++b) found |= multicastsBuffer(BufferId(b));
+  return found;
+}
+
 std::uint64_t Program::chunkPackets() const {
   return chunks ? chunks->elements * sizeOf(dtype) / wire().payloadBytes : 0;
 }

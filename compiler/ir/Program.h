@@ -201,6 +201,11 @@ struct Program {
     return llvm::any_of(buffers, [](const Buffer &b) { return b.window; });
   }
 
+  /// Whether anything goes to the mailboxes of all ranks, or to and from such an argument of all, by multicast.
+  bool multicastsMail() const;
+  bool multicastsBuffer(BufferId buffer) const;
+  bool usesMulticast() const;
+
   /// Elements of a vector of this length for given extents; a Piece's index may use `me` and loop variables.
   std::uint64_t elements(const Length &length, const Extents &values, const Index::Lookup &variables) const;
   /// The first element of a slice within its buffer.

@@ -34,15 +34,17 @@ private:
   const PacketLoop *loop = nullptr;
   std::size_t outermost = 0; ///< names in scope outside every loop
   unsigned barriers = 0;
+  const ForRanks *alone = nullptr; ///< the loop over ranks of which the statement is all there is
   std::string error;
 
   void fail(std::string text) {
     if (error.empty()) error = std::move(text);
   }
 
-  void block(const Block &stmts) {
+  void block(const Block &stmts, const ForRanks *around = nullptr) {
     for (const Stmt &stmt : stmts) {
       if (!error.empty()) return;
+      alone = stmts.size() == 1 ? around : nullptr;
       statement(stmt);
       if (ValueId v = resultOf(stmt); v != kNone) define(v);
     }
@@ -105,15 +107,30 @@ private:
     index(i);
   }
 
+  /// What goes to all ranks at once is one vector, to one place on all of them.
+  void toAll(const Index &peer, const Index &place, const Length &length) {
+    if (!alone || !peer.isVariable(alone->variable) || place.uses(alone->variable) || length.index.uses(alone->variable))
+      fail("a multicast that is not the same for all ranks of a loop");
+  }
+
   void received(MailboxId box, const Index &i, ValueId own) {
     slot(box, i);
     if (own != kNone) use(own);
   }
 
-  void scoped(const std::string &variable, const Block &body) {
+  void scoped(const std::string &variable, const Block &body, const ForRanks *loop = nullptr) {
     if (!scope.insert(variable).second) return fail("`" + variable + "` is bound twice");
-    block(body);
+    block(body, loop);
     scope.erase(variable);
+  }
+
+  /// A load that reduces reads one place of all ranks.
+  void reduction(const Reduce &s) {
+    scoped(s.variable, s.body), use(s.yield);
+    if (!s.multicast) return;
+    const auto *load = s.body.size() == 1 ? std::get_if<Load>(&s.body.front().op()) : nullptr;
+    if (!load || !load->from.owner || !load->from.owner->isVariable(s.variable) || load->from.index.uses(s.variable))
+      fail("a reduction by multicast of anything but one place of all ranks");
   }
 
   void statement(const Stmt &stmt) {
@@ -123,8 +140,14 @@ private:
           if (&stmt != &program.body.front() && &stmt != &program.body.back()) fail("a boundary inside the program");
         },
         [&](const Load &s) { slice(s.from, s.everyRow); },
-        [&](const Store &s) { slice(s.to, s.perRow), use(s.value); }, [](const Constant &) {},
         [&](const StoreCount &s) { count(s); },
+        [&](const Store &s) {
+          slice(s.to, s.perRow), use(s.value);
+          if (!s.multicast) return;
+          if (!s.to.owner) return fail("a multicast into what is no window");
+          toAll(*s.to.owner, s.to.index, s.to.length);
+        },
+        [](const Constant &) {},
         [&](const Argument &s) {
           if (llvm::none_of(program.scalars, [&](const Scalar &a) { return a.name == s.scalar && !a.isIndex(); }))
             fail("no such scalar");
@@ -134,7 +157,10 @@ private:
           number(s.value);
           if (loop && !loop->rows) fail("a row reduction in a packet loop that is not one of rows");
         },
-        [&](const Send &s) { slot(s.box, s.slot), index(s.peer), use(s.value); },
+        [&](const Send &s) {
+          slot(s.box, s.slot), index(s.peer), use(s.value);
+          if (s.multicast && error.empty()) toAll(s.peer, s.slot, program.values[s.value].length);
+        },
         [&](const Poll &s) { received(s.box, s.slot, s.own); }, [&](const Read &s) { received(s.box, s.slot, s.own); },
         [&](const Clear &s) { slot(s.box, s.slot); },
         [&](const Signal &s) {
@@ -156,8 +182,8 @@ private:
         },
         [&](const For &s) { index(s.first), index(s.last), scoped(s.variable, s.body); },
         [&](const If &s) { index(s.condition), block(s.body); }, [&](const Combine &s) { use(s.a), use(s.b); },
-        [&](const Reduce &s) { scoped(s.variable, s.body), use(s.yield); },
-        [&](const ForRanks &s) { scoped(s.variable, s.body); },
+        [&](const Reduce &s) { reduction(s); },
+        [&](const ForRanks &s) { scoped(s.variable, s.body, &s); },
         [&](const PacketLoop &s) {
           if (loop) return fail("a packet loop inside another");
           loop = &s;

@@ -1,4 +1,5 @@
-// Fences where otherwise hardware is trusted, for proofs that rest on the PTX memory model alone.
+// What proofs that rest on the PTX memory model alone need: fences where otherwise hardware is trusted, and loops for
+// multicasts.
 #include "passes/Passes.h"
 
 namespace coll::passes {
@@ -88,5 +89,13 @@ private:
 } // namespace
 
 void addStrictFences(Program &program) { FencePlacer(program).run(); }
+
+void removeMulticasts(Program &program) {
+  walk(program.body, [](Stmt &s) {
+    if (auto *send = std::get_if<Send>(&s.op())) send->multicast = false;
+    if (auto *store = std::get_if<Store>(&s.op())) store->multicast = false;
+    if (auto *reduce = std::get_if<Reduce>(&s.op())) reduce->multicast = false;
+  });
+}
 
 } // namespace coll::passes

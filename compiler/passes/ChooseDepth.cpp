@@ -25,6 +25,7 @@ static check::Verdict prove(Program &program, const check::Options &options) {
 bool chooseDepth(Program &program, Context &context) {
   check::Options options;
   options.strict = program.strict = context.strict;
+  if (options.strict) removeMulticasts(program);
   const check::Verdict verdict = prove(program, options);
   if (context.draw) context.drawing = check::drawDiagram(program, verdict);
   if (verdict.proved) {

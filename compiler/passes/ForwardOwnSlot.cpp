@@ -126,8 +126,60 @@ private:
 
 } // namespace
 
+namespace {
+
+/// `if C { x -> all.box[me] } else … box[…] …`: whoever sends to all does not read, so it need not send to itself.
+class OwnOfMulticasts {
+public:
+  explicit OwnOfMulticasts(Program &p) : program(p), uses(p.mailboxes.size()) {}
+
+  void run() {
+    look(program.body);
+    for (const Use &use : uses)
+      if (use.sends.size() == 1 && !use.condition.empty())
+        if (llvm::all_of(use.readers, [&](const Conditions &where) { return excludes(use.condition, where); }))
+          use.sends.front()->own = program.addValue("own", program.values[use.sends.front()->value].length);
+  }
+
+private:
+  using Conditions = std::vector<Index>; ///< of the `if`s around a statement
+  struct Use {
+    std::vector<Send *> sends;
+    Conditions condition;
+    std::vector<Conditions> readers;
+  };
+  Program &program;
+  std::vector<Use> uses;
+  Conditions around;
+
+  void look(Block &block) {
+    for (Stmt &stmt : block) {
+      const auto *branch = std::get_if<If>(&stmt.op());
+      if (branch) around.push_back(branch->condition);
+      if (auto *send = std::get_if<Send>(&stmt.op())) sent(*send);
+      if (const auto *poll = std::get_if<Poll>(&stmt.op())) uses[poll->box].readers.push_back(around);
+      if (const auto *read = std::get_if<Read>(&stmt.op())) uses[read->box].readers.push_back(around);
+      if (Block *body = bodyOf(stmt)) look(*body);
+      if (branch) around.pop_back();
+    }
+  }
+
+  void sent(Send &send) {
+    Use &use = uses[send.box];
+    use.sends.push_back(&send);
+    if (send.multicast && send.own == kNone) use.condition = around;
+  }
+
+  static bool excludes(const Conditions &one, const Conditions &other) {
+    return llvm::any_of(one, [&](const Index &c) { return llvm::is_contained(other, Index::negate(c)); });
+  }
+};
+
+} // namespace
+
 bool forwardOwnSlot(Program &program, Context &) {
   Forwarder(program).run();
+  OwnOfMulticasts(program).run();
   forwardAtRoot(program);
   return true;
 }

@@ -52,6 +52,9 @@ void addCredits(ir::Program &program, ir::MailboxId box);
 /// before, and what it has waited for is followed by one. Needs packet loops, which say what a thread does, and credits.
 void addStrictFences(ir::Program &program);
 
+/// Leaves the loops that multicasts are short for: PTX orders nothing between the addresses of one place.
+void removeMulticasts(ir::Program &program);
+
 /// Asks the checker; sets copies and proof, or reports the counterexample. A mailbox without a declared rule of reuse
 /// that no number of copies helps gets credits.
 /// If the program is strict, it gets fences first, behind the credits.

@@ -256,8 +256,22 @@ Type checkCall(Context &context, Call &call, Expr &expr) {
   return checkFunction(context, call, expr);
 }
 
+/// `p in all`: what the network reduces, in the order it likes.
+Type checkAll(Context &context, NameRef &set, Span where) {
+  set.ref = Builtin::All;
+  context.algorithm->usesMulticast = true;
+  if (context.algorithm->order != Order::Any)
+    context.error(DiagnosticKind::ModeIllegal, where, "a reduction over `all` has no order of its own")
+        .help("declare the algorithm with `order any`, or reduce over `ranks`");
+  return makeType(Kind::Set);
+}
+
 Type checkReduce(Context &context, Reduce &reduce) {
-  const Type op = check(context, *reduce.op), set = check(context, *reduce.set);
+  const Type op = check(context, *reduce.op);
+  auto *name = std::get_if<NameRef>(&reduce.set->node);
+  const bool all = name && name->name == "all" && context.place == Place::Body;
+  const Type set = all ? checkAll(context, *name, reduce.set->span) : check(context, *reduce.set);
+  reduce.set->type = set;
   if (!isError(op) && op.kind != Kind::Op)
     wrong(context, reduce.op->span, "the first argument of `reduce` must be an operator",
           "use the operator parameter, or one of `sum`, `prod`, `min`, `max`, `avg`");

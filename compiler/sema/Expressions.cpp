@@ -37,7 +37,8 @@ Type checkBuiltin(Context &context, Builtin builtin, const NameRef &ref, Span wh
     return makeType(Kind::Rank);
   case Builtin::Ranks: return makeType(Kind::Set);
   case Builtin::All:
-    return misplaced(context, where, "`all` can only be sent to", "a multicast is written `e -> all.box[i]`");
+    return misplaced(context, where, "`all` can only be sent to, or reduced over",
+                     "a multicast is written `e -> all.box[i]`, or `reduce(op, p in all: p.x)`");
   case Builtin::Bytes:
     if (context.place != Place::When) return misplaced(context, where, "`bytes` is only known in `when`");
     return makeType(Kind::Int);

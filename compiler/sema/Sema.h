@@ -39,6 +39,7 @@ struct Algorithm {
   std::vector<const ast::View *> views;
   std::vector<const ast::TuneAxis *> tune;
   bool hasPipeline = false;
+  bool usesMulticast = false; ///< sends to `all`, or reduces over it
 };
 
 /// One kernel family: an algorithm with its mode parameters bound.

@@ -118,6 +118,28 @@ void checkArrow(Context &context, const Send &send, const Mailbox &mailbox, Span
   }
 }
 
+/// A multicast reaches every rank in its own time, and no more than words of 8 bytes whole.
+void checkMulticast(Context &context, const Send &send, const Mailbox &mailbox, Span where) {
+  if (send.rank) return;
+  const std::string name = "`" + mailbox.name.text + "`", loop = "send in a loop: `forall p in ranks: … -> p." + mailbox.name.text + "[…]`";
+  if (send.add) {
+    context.error(DiagnosticKind::ModeIllegal, where, "what every rank adds up for itself may be rounded another way on each")
+        .help("add on one rank, and send the sum");
+    return;
+  }
+  for (SyncMode mode : modesOf(mailbox.syncParam, mailbox.syncMode)) {
+    if (mode != SyncMode::Ll128 && mode != SyncMode::Ll16) continue;
+    const std::string word(keyword(mode));
+    context
+        .error(DiagnosticKind::ModeIllegal, where,
+               "a multicast cannot fill a `" + word + "` mailbox: nothing says that its lines of " +
+                   (mode == SyncMode::Ll128 ? "128" : "16") + " bytes reach every rank whole")
+        .note(mailbox.sync.span, name + " may be `" + word + "`")
+        .help(loop);
+    return;
+  }
+}
+
 void checkMessage(Context &context, const Send &send, const Mailbox &mailbox) {
   const Type &value = send.value->type, &slot = mailbox.type;
   if (isError(value) || isError(slot)) return;
@@ -165,6 +187,7 @@ void checkMailboxTarget(Context &context, Send &send, const Mailbox &mailbox, st
     if (checkIndex(context, *index->index, "the slot of a mailbox"))
       checkInRange(context, *index->index, mailbox.slotCount, mailbox.name.text, &mailbox);
   checkArrow(context, send, mailbox, where);
+  checkMulticast(context, send, mailbox, where);
   checkMessage(context, send, mailbox);
   context.mailboxes[&mailbox].sends.push_back(
       {where, indices.empty() ? nullptr : indices[0]->index.get(), context.loops, !context.guards.empty()});
@@ -227,6 +250,7 @@ void checkSend(Context &context, Send &send, Span where) {
   auto *owner = std::get_if<NameRef>(&member->base->node);
   if (owner && owner->name == "all") {
     owner->ref = Builtin::All;
+    context.algorithm->usesMulticast = true;
     member->base->type = makeType(Kind::Set);
   } else {
     if (!checkOwner(context, *member->base)) return;

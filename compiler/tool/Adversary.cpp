@@ -57,13 +57,21 @@ PlacedLaunch place(emu::Machine &machine, const Manifest &manifest, const Planne
   return placed;
 }
 
-/// The kernel's pointers: of a window, those of all ranks.
-std::vector<emu::Pointer> kernelArguments(const Manifest &manifest, const std::vector<std::vector<PlacedLaunch>> &placed,
-                                          int rank, std::size_t number) {
+/// The kernel's pointers: of a window, those of all ranks, and one of all at once where it is multicast.
+std::vector<emu::Pointer> kernelArguments(emu::Machine &machine, const Manifest &manifest, const PlannedLaunch &planned,
+                                          const std::vector<std::vector<PlacedLaunch>> &placed, int rank,
+                                          std::size_t number) {
   std::vector<emu::Pointer> list;
-  for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
-    for (int hop = 0; hop < (manifest.arguments[i].window ? manifest.ranks : 1); ++hop)
+  for (std::size_t i = 0; i < manifest.arguments.size(); ++i) {
+    const Manifest::Argument &argument = manifest.arguments[i];
+    for (int hop = 0; hop < (argument.window ? manifest.ranks : 1); ++hop)
       list.push_back(placed[std::size_t((rank + hop) % manifest.ranks)][number].arguments[i]);
+    if (!argument.multicast) continue;
+    std::vector<emu::Pointer> places;
+    for (int r = 0; r < manifest.ranks; ++r) places.push_back(placed[std::size_t(r)][number].arguments[i]);
+    list.push_back(machine.multicast("`" + argument.name + "` of launch " + std::to_string(planned.number), places,
+                                     planned.bytes[i]));
+  }
   return list;
 }
 
@@ -121,6 +129,8 @@ emu::Policy Adversary::policyOf(std::uint64_t seed) const {
   emu::Policy policy = seed ? emu::Policy::adversarial(seed, settings.atomicity) : emu::Policy::fair();
   policy.detectRaces = policy.checkThreads = seed == 0;
   policy.residentCtas = settings.residentCtas;
+  // Every other seed goes the way of a team without.
+  policy.multicast = settings.multicast && (seed == 0 || mix(seed, 6) % 2 == 0);
   policy.trace = settings.trace;
   return policy;
 }
@@ -207,7 +217,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
                                manifest.entry,
                                shape.grid,
                                shape.block,
-                               kernelArguments(manifest, placed[i], rank, number),
+                               kernelArguments(machine, manifest, planned, placed[i], rank, number),
                                planned.extents,
                                scalars,
                                LaunchPlan(manifest).onePacket(pointers, planned.extents, shape),

@@ -19,6 +19,7 @@ public:
     bool unequalGrids = false; ///< ranks launch different numbers of CTAs
     std::optional<LaunchShape> shape = {}; ///< of all launches; random if empty
     bool oneRegion = false;    ///< all kernels work in the scratch regions of the first, which must be large enough
+    bool multicast = true;     ///< the team may have multicast; then some seeds have, and others have not
     bool interpret = false;    ///< the IR itself, instead of the text compiled for the CPU
     std::uint32_t firstEpoch = 0; ///< the number of the first launch; 0: 1, or now and then one near the last
     unsigned trace = 0;        ///< how many of the last events of a run to tell of

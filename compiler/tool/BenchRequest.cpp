@@ -89,7 +89,12 @@ static std::vector<Kernel> pickKernels(const Program &program, const Arguments &
   options.unchecked = arguments.has("--unchecked");
   options.strict = arguments.has("--strict");
   std::vector<Kernel> kernels;
-  for (const Member *member : pickMembersToRun(program, arguments)) {
+  const std::vector<const Member *> members = pickMembersToRun(program, arguments);
+  // Without multicast, what uses it is loops that others have too.
+  const bool all = arguments.has("--algo") ||
+                   std::all_of(members.begin(), members.end(), [](const Member *m) { return m->usesMulticast; });
+  for (const Member *member : members) {
+    if (member->usesMulticast && !all) continue;
     if (!kernels.empty() && member->collective != kernels.front().manifest.collective)
       throw Failure{Exit::BadInput, "`" + arguments.what() + "` has more than one collective",
                     "pick the members of one with --algo: " + kernels.front().manifest.member + ", " + member->name};

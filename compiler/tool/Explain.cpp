@@ -42,7 +42,9 @@ static std::string reasonAgainst(const Question &question, const selection::Cand
     return "not offered for " + std::string(keyword(*question.op));
   const std::string against = candidates.reasonAgainst(member, question.call);
   if (!against.empty()) return against;
-  return candidates.includes(member) ? "" : "sums in order class `" + member.order + "`";
+  if (candidates.includes(member)) return "";
+  if (member.usesMulticast && !question.options.multicast) return "for teams with multicast; see --multicast";
+  return "sums in order class `" + member.order + "`";
 }
 
 static std::string sourceText(const Question &question, const selection::Estimate &estimate) {
@@ -62,7 +64,7 @@ static std::string lineOf(const Question &question, const selection::Candidates 
   const double all = double(choice.nanoseconds) / 1e3;
   const std::string shape =
       choice.ctas ? std::to_string(choice.ctas) + " x " + std::to_string(choice.threads) : choice.isNccl() ? "" : "rule";
-  return llvm::formatv("{0} {1,-20} {2,9} {3,8} {4,8} {5,8} {6,8} {7,8}  {8,-9} {9}\n", chosen ? ">" : " ", choice.name,
+  return llvm::formatv("{0} {1,-25} {2,9} {3,8} {4,8} {5,8} {6,8} {7,8}  {8,-9} {9}\n", chosen ? ">" : " ", choice.name,
                        inMicroseconds(all), inMicroseconds(terms.launch), inMicroseconds(terms.hops),
                        inMicroseconds(terms.bytes), inMicroseconds(terms.polls), inMicroseconds(all - terms.total()),
                        shape, sourceText(question, *estimate))
@@ -74,7 +76,7 @@ static std::string explainCall(const Question &question, const Selector &selecto
                                const selection::Candidates &candidates) {
   std::vector<Choice> choices = selector.ranked(question.call);
   if (!choices.front()) choices.clear();
-  std::string text = llvm::formatv("  {0,-20} {1,9} {2,8} {3,8} {4,8} {5,8} {6,8}  {7,-9} {8}\n", "", "us", "launch",
+  std::string text = llvm::formatv("  {0,-25} {1,9} {2,8} {3,8} {4,8} {5,8} {6,8}  {7,-9} {8}\n", "", "us", "launch",
                                    "hops", "bytes", "polls", "rest", "shape", "source")
                          .str();
   for (const Choice &choice : choices)
@@ -82,7 +84,7 @@ static std::string explainCall(const Question &question, const Selector &selecto
   for (const Member &member : question.program.members()) {
     if (member.collective != question.collective) continue;
     const std::string against = reasonAgainst(question, candidates, member);
-    if (!against.empty()) text += llvm::formatv("  {0,-20} no: {1}\n", member.algorithm, against).str();
+    if (!against.empty()) text += llvm::formatv("  {0,-25} no: {1}\n", member.algorithm, against).str();
   }
   if (choices.empty()) return text + "Nothing applies.\n";
   text += "\n" + choices.front().name + " is chosen";
@@ -168,7 +170,8 @@ const Verb explainVerb{"explain",
                         option::table,
                         option::gpu,
                         option::order,
-                        option::noNccl},
+                        option::noNccl,
+                        {"--multicast", "", "choose as for a team that has multicast"}},
                        "coll explain allreduce -n 8 --bytes 1Mi\n"
                        "coll explain allreduce -n 2               over all sizes\n",
                        explain};

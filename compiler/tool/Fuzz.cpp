@@ -71,6 +71,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
   settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
   settings.firstEpoch = pickFirstEpoch(first, arguments, 0);
   settings.unequalGrids = arguments.has("--unequal-grids");
+  settings.multicast = !arguments.has("--no-multicast");
   settings.residentCtas = static_cast<unsigned>(arguments.number("--resident", 0, 0, 256));
   if (arguments.has("--trace")) settings.trace = static_cast<unsigned>(arguments.number("--trace", 0, 1, 1'000'000));
   return orFail(Adversary::create(kernels, request, settings));
@@ -157,7 +158,7 @@ static std::string commandOf(const Subject &subject, const Arguments &arguments,
   text += " -n " + std::to_string(c.ranks);
   for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--on"})
     if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
-  for (const char *option : {"--inplace", "--unequal-grids", "--strict", "--unchecked"})
+  for (const char *option : {"--inplace", "--unequal-grids", "--no-multicast", "--strict", "--unchecked"})
     if (arguments.has(option)) text += std::string(" ") + option;
   text += " --launches " + std::to_string(c.launches);
   if (c.elements) text += " --most " + std::to_string(c.elements);
@@ -250,6 +251,7 @@ const Verb fuzzVerb{
      {"--unequal-grids", "", "let ranks launch different numbers of CTAs; right where no CTA waits for a CTA"},
      option::firstEpoch,
      {"--resident", "K", "run at most K CTAs of a rank at a time, the others when those have ended; 0: all"},
+     option::noMulticast,
      {"--replay", "SEED", "run this seed alone; 0 is a fair run that looks for accesses which nothing orders"},
      {"--trace", "K", "print the last K events of a run that fails"},
      {"--strict", "", "fuzz what `--strict` makes of it, see `coll emit`"},

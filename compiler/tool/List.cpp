@@ -33,9 +33,10 @@ static const std::vector<DType> &emittable(const Member &member) {
 static std::string memberLine(const Member &member, bool canEmit) {
   const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
   return llvm::formatv(
-             "{0,-28} {1,-13} {2,-15} {3}{4}{5}\n", member.name, ranks,
+             "{0,-35} {1,-13} {2,-15} {3}{4}{5}{6}\n", member.name, ranks,
              member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(emittable(member)), " "),
-             member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "), canEmit ? "" : "; not there yet")
+             member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
+             member.usesMulticast ? "; uses multicast" : "", canEmit ? "" : "; not there yet")
       .str();
 }
 
@@ -49,6 +50,7 @@ static llvm::json::Value toJson(const std::string &source, const Member &member,
                             {"dtypes", llvm::json::Array(keywords(emittable(member)))},
                             {"ops", llvm::json::Array(keywords(member.ops))},
                             {"maxBytes", static_cast<std::int64_t>(member.maxBytes)},
+                            {"usesMulticast", member.usesMulticast},
                             {"emitted", canEmit}};
 }
 

@@ -23,6 +23,7 @@ static RunRequest requestFrom(const Arguments &arguments) {
   request.compile.strict = arguments.has("--strict");
   request.launches = static_cast<unsigned>(arguments.number("--launches", 20, 1, 1'000'000));
   request.graph = arguments.has("--graph");
+  request.multicast = !arguments.has("--no-multicast");
   request.inplace = arguments.has("--inplace");
   request.counts = pickCounts(arguments, {"random", "most", "half", "none"});
   request.elementOffset = static_cast<unsigned>(arguments.number("--offset", 0, 0, 1 << 20));
@@ -158,6 +159,7 @@ const Verb runVerb{"run",
                     {"--offset", "E", "start every buffer E elements past 256-byte alignment"},
                     option::mixed,
                     option::firstEpoch,
+                    option::noMulticast,
                     {"--seed", "S", "of inputs and random sizes; 1 if not given"},
                     {"--timeout", "SECONDS", "how long a kernel waits for a peer; 20 if not given"},
                     {"--strict", "", "as `coll emit` has it: rely on the PTX memory model alone"},

@@ -12,6 +12,7 @@ inline constexpr Option algo{"--algo", "A", "a member, such as oneshot.ll, or an
 inline constexpr Option ranks{"-n", "N", "number of ranks; 8 if not given"};
 inline constexpr Option dtype{"--dtype", "T", "element type; f32 if not given"};
 inline constexpr Option op{"--op", "O", "reduction operator; sum if not given"};
+inline constexpr Option noMulticast{"--no-multicast", "", "as on a team without multicast: its loop form alone"};
 } // namespace option
 
 /// The members that `--algo` names; all where it was not given. Never empty.

@@ -19,5 +19,6 @@ SelectionOptions coll::tool::selectionOptions(const Arguments &arguments) {
   options.gpu = arguments.text("--gpu");
   if (arguments.has("--order")) options.order = arguments.choice("--order", {"ascending", "fixed"});
   options.nccl = !arguments.has("--no-nccl");
+  options.multicast = arguments.has("--multicast");
   return options;
 }

@@ -33,7 +33,8 @@ constexpr unsigned kTraceStamps = 8;
 struct ResolvedLaunch {
   LaunchShape shape;
   bool onePacket = false; ///< LaunchPlan::onePacket
-  std::span<void *const> pointers;  ///< of an argument that is a window, one for each rank, by how far it is away
+  /// Of an argument that is a window, one for each rank, by how far it is away, and one of all where it is multicast.
+  std::span<void *const> pointers;
   std::span<const std::uint64_t> extents;
   std::span<const std::uint64_t> scalars; ///< bits at the low end
 };

@@ -313,6 +313,10 @@ Result<std::size_t> Collective::State::resolve(int rank, std::span<void *const> 
     key = (key ^ reinterpret_cast<std::uintptr_t>(part) ^ offset) * 0x9E3779B97F4A7C15ull;
     for (int hop = 0; hop < manifest.ranks; ++hop)
       pointers[count++] = part ? part->peers[rank][std::size_t(hop)] + offset : nullptr;
+    if (argument.multicast) {
+      char *ofAll = part ? part->ofAll[std::size_t(rank)] : nullptr;
+      pointers[count++] = ofAll ? ofAll + offset : nullptr;
+    }
   }
   if (auto same = samePlace(rank, key); !same) return same.error();
   return count;

@@ -35,8 +35,9 @@ private:
   ShapeLimits shapeLimits;
 };
 
-/// What one of a kernel's pointers points to, in the memory of a rank.
+/// What one of a kernel's pointers points to, in the memory of a rank, or of all.
 struct Place {
+  static constexpr int kAll = -1; ///< what the places before it are, by how far their owners are away
   char *pointer;
   std::uint64_t bytes;
   int owner;
@@ -101,7 +102,7 @@ emu::Pointer twinOf(const std::vector<std::vector<Stretch>> &stretches, const Pl
 
 class EmulatedBackend final : public Backend {
 public:
-  explicit EmulatedBackend(int ranks) : queues(ranks) {}
+  EmulatedBackend(int ranks, bool multicast) : queues(ranks), multicast(multicast) {}
 
   FabricKind kind() const override { return FabricKind::Emulated; }
   int ranks() const override { return int(queues.size()); }
@@ -149,8 +150,29 @@ private:
   static Result<void> noGraphs() { return Error{Error::Code::MachineLacks, "graphs need a GPU"}; }
   Result<void> runAll(const std::vector<std::vector<QueuedLaunch>> &launches);
 
+  std::vector<emu::Pointer> twinsOf(emu::Machine &machine, const std::vector<std::vector<Stretch>> &stretches,
+                                    const std::vector<Place> &places, int rank) const;
+
   std::vector<std::vector<QueuedLaunch>> queues; ///< [rank]
+  const bool multicast;
 };
+
+/// The pointers of a rank's launch.
+std::vector<emu::Pointer> EmulatedBackend::twinsOf(emu::Machine &machine,
+                                                   const std::vector<std::vector<Stretch>> &stretches,
+                                                   const std::vector<Place> &places, int rank) const {
+  std::vector<emu::Pointer> list;
+  for (const Place &place : places) {
+    if (place.owner != Place::kAll) {
+      list.push_back(twinOf(stretches, place));
+      continue;
+    }
+    std::vector<emu::Pointer> ofAll(list.end() - ranks(), list.end()); // from this rank on
+    std::rotate(ofAll.begin(), ofAll.end() - rank, ofAll.end());
+    list.push_back(machine.multicast("memory", ofAll, place.bytes));
+  }
+  return list;
+}
 
 Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel) {
   emu::CompileError error;
@@ -174,6 +196,7 @@ Result<void> EmulatedBackend::launch(LoadedKernel &loaded, int rank, void *, con
     const std::uint64_t bytes = plan.argumentElements(i, launch.extents) * sizeOf(argument.dtype);
     for (int hop = 0; hop < (argument.window ? ranks() : 1); ++hop)
       queued.places.push_back({static_cast<char *>(launch.pointers[next++]), bytes, (rank + hop) % ranks()});
+    if (argument.multicast) queued.places.push_back({nullptr, bytes, Place::kAll}), ++next;
   }
   queues[rank].push_back(std::move(queued));
   return {};
@@ -191,7 +214,9 @@ Result<void> EmulatedBackend::runAll(const std::vector<std::vector<QueuedLaunch>
   for (const auto &ofRank : launches)
     for (const QueuedLaunch &queued : ofRank)
       if (std::find(kernels.begin(), kernels.end(), queued.kernel) == kernels.end()) kernels.push_back(queued.kernel);
-  emu::Machine machine(kernels.front()->manifest, emu::Policy::fair());
+  emu::Policy policy = emu::Policy::fair();
+  policy.multicast = multicast;
+  emu::Machine machine(kernels.front()->manifest, policy);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (i > 0) machine.add(kernels[i]->manifest);
     if (kernels[i]->epoch) machine.setEpoch(kernels[i]->epoch, unsigned(i));
@@ -212,7 +237,7 @@ Result<void> EmulatedBackend::runAll(const std::vector<std::vector<QueuedLaunch>
       emu::Launch launch{queued.kernel->module, queued.kernel->manifest.entry, queued.shape.grid,    queued.shape.block, {},
                          queued.extents,        queued.scalars,                queued.onePacket, queued.shape.cluster,
                          unsigned(member)};
-      for (const Place &place : queued.places) launch.arguments.push_back(twinOf(stretches, place));
+      launch.arguments = twinsOf(machine, stretches, queued.places, rank);
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }
@@ -230,7 +255,8 @@ Result<void> EmulatedBackend::runAll(const std::vector<std::vector<QueuedLaunch>
 } // namespace
 
 Result<std::unique_ptr<Backend>> createEmulatedBackend(const ContextOptions &options) {
-  return std::unique_ptr<Backend>(std::make_unique<EmulatedBackend>(options.ranks ? options.ranks : 2));
+  return std::unique_ptr<Backend>(
+      std::make_unique<EmulatedBackend>(options.ranks ? options.ranks : 2, options.multicast));
 }
 
 } // namespace coll

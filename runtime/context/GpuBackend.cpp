@@ -36,7 +36,7 @@ public:
 
   const Manifest manifest;
   std::unique_ptr<SymmetricRegion> region;
-  std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>
+  std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>, and of the regions of all
   std::vector<CUfunction> functions;             ///< [gpu]
   std::vector<CUmodule> modules;                 ///< [gpu]
   LaunchStatus *statusWord = nullptr;
@@ -379,6 +379,7 @@ Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
     for (int hop = 0; hop < ranks(); ++hop)
       regions.push_back(address(loaded->region->address(rank, (rank + hop) % ranks())));
     loaded->teams.push_back(teamWords(regions, status, timeoutNanoseconds, rank, manifest.clearBytes()));
+    if (manifest.multicastsMail) loaded->teams.back().push_back(address(loaded->region->multicast(rank)));
   }
   return std::unique_ptr<LoadedKernel>(std::move(loaded));
 }

@@ -8,6 +8,7 @@ Result<Context> contextFor(const RunRequest &request, int ranks) {
   if (request.place == Place::Gpu)
     if (auto machine = machineGpus(); !machine) return machine.error();
   ContextOptions options;
+  options.multicast = request.multicast;
   options.ranks = ranks;
   options.fabric = request.place == Place::Cpu ? FabricKind::Emulated : request.fabric;
   options.timeoutSeconds = request.timeoutSeconds;

@@ -26,6 +26,7 @@ struct RunRequest {
   bool graph = false;     ///< captured, graphLaunches at a time, and replayed with fresh inputs
   unsigned graphLaunches = 20;
   Counted counts = Counted::Random;
+  bool multicast = true;      ///< as ContextOptions has it
   bool inplace = false;       ///< every pair that the contract allows uses the same memory
   unsigned elementOffset = 0; ///< of every buffer from 256-byte alignment
   std::uint64_t seed = 1;     ///< of inputs and counts

@@ -5,12 +5,13 @@
 namespace coll {
 
 SymmetricMemory::Part *SymmetricMemory::add(std::unique_ptr<SymmetricRegion> region, std::uint64_t bytes) {
-  auto part = std::make_unique<Part>(Part{std::move(region), bytes, {}});
+  auto part = std::make_unique<Part>(Part{std::move(region), bytes, {}, {}});
   const int count = int(ranges.size());
   for (int rank = 0; rank < count; ++rank) {
     std::vector<char *> &peers = part->peers.emplace_back();
     for (int hop = 0; hop < count; ++hop)
       peers.push_back(static_cast<char *>(part->region->address(rank, (rank + hop) % count)));
+    part->ofAll.push_back(static_cast<char *>(part->region->multicast(rank)));
     ranges[rank].push_back({peers.front(), part.get()});
     std::sort(ranges[rank].begin(), ranges[rank].end(),
               [](const Range &a, const Range &b) { return a.begin < b.begin; });

@@ -18,6 +18,8 @@ public:
     std::uint64_t bytes;
     /// [rank][hop]: the buffer of the rank `hop` places after `rank`, as `rank` addresses it.
     std::vector<std::vector<char *>> peers;
+    /// [rank]: those of all ranks at once, as `rank` addresses them; null where there is no multicast.
+    std::vector<char *> ofAll;
   };
 
   explicit SymmetricMemory(int ranks) : ranges(ranks) {}

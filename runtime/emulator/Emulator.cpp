@@ -56,6 +56,7 @@ Policy Policy::adversarial(std::uint64_t seed, Atomicity atomicity) {
 
 struct Machine::State {
   Engine engine;
+  std::vector<std::uint64_t> regionsOfAll = {}; ///< by member, the address of all ranks at once
   bool ran = false;
 };
 
@@ -76,6 +77,10 @@ unsigned Machine::add(const Manifest &manifest) {
   const Member &member = engine.members.emplace_back(manifest);
   for (int r = 0; r < manifest.ranks; ++r)
     engine.ranks[r].regions.push_back(engine.memory.allocate("region", r, &member, manifest.regionBytes, 0).address);
+  std::vector<Pointer> regions;
+  for (const Rank &rank : engine.ranks) regions.push_back({{rank.regions.back()}});
+  state->regionsOfAll.push_back(
+      manifest.multicastsMail ? multicast("region", regions, manifest.regionBytes).buffer.address : 0);
   return unsigned(engine.members.size() - 1);
 }
 
@@ -95,6 +100,15 @@ void Machine::setEpoch(std::uint32_t epoch, unsigned member) {
 
 Buffer Machine::allocate(int rank, std::string label, std::uint64_t bytes, unsigned misalignment) {
   return {state->engine.memory.allocate(std::move(label), rank, nullptr, bytes, misalignment).address};
+}
+
+Pointer Machine::multicast(std::string label, std::span<const Pointer> places, std::uint64_t bytes) {
+  if (!state->engine.policy.multicast || bytes == 0) return {};
+  std::vector<std::uint64_t> parts;
+  for (const Pointer &place : places) parts.push_back(place.buffer.address + place.byteOffset);
+  for (const std::uint64_t part : parts)
+    if (part % 256 != parts.front() % 256) return {};
+  return {{state->engine.memory.allocateOfAll(std::move(label) + " of all ranks", std::move(parts), bytes).address}};
 }
 
 void Machine::write(Buffer to, std::span<const std::byte> bytes, std::uint64_t byteOffset) {
@@ -120,13 +134,14 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   if (launch.cluster < 1 || launch.grid % launch.cluster != 0) return refuse("a grid is whole clusters");
   if (launch.block < 1 || launch.block > 1024) return refuse("a CTA has 1 to 1024 threads");
 
-  // Team<N> of runtime/device/coll/types.h, then pointers, extents, scalars and onePacket, 8 bytes each.
+  // Team<N> of runtime/device/coll/types.h, then the regions of all at once, pointers, extents, scalars and onePacket, 8 bytes each.
   std::vector<std::uint64_t> parameter;
   for (int hop = 0; hop < ranks; ++hop)
     parameter.push_back(engine.ranks[(rank + hop) % ranks].regions[launch.member]);
   const std::uint64_t noTimeout = UINT64_MAX; // deadlock is detected, so no wait needs a limit
-  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank),
-                                     engine.members[launch.member].manifest.clearBytes()});
+  const Manifest &manifest = engine.members[launch.member].manifest;
+  parameter.insert(parameter.end(), {engine.ranks[rank].status, noTimeout, std::uint64_t(rank), manifest.clearBytes()});
+  if (manifest.multicastsMail) parameter.push_back(state->regionsOfAll[launch.member]);
   for (const Pointer &p : launch.arguments) parameter.push_back(p.buffer.address + p.byteOffset);
   parameter.insert(parameter.end(), launch.extents.begin(), launch.extents.end());
   parameter.insert(parameter.end(), launch.scalars.begin(), launch.scalars.end());

@@ -44,6 +44,7 @@ struct Policy {
   bool detectRaces = false;
   /// Report a thread that touches a packet which Manifest::cyclicThreads gives to another, as a Race.
   bool checkThreads = false;
+  bool multicast = true;     ///< the team has multicast: kernels get addresses of all ranks at once
   std::uint64_t stepLimit = 200'000'000; ///< turns of threads and stores taking effect
   /// How many CTAs of a rank run at a time, the others when those have ended; 0: all. Real launches are all resident;
   /// a kernel that waits for a CTA that is not yet there has a deadlock here.
@@ -74,7 +75,9 @@ struct Launch {
   std::string entry;
   unsigned grid = 1;
   unsigned block = 32;
-  std::vector<Pointer> arguments;     ///< in the manifest's order; of a window one for each rank, by how far it is away
+  /// In the manifest's order; of a window one for each rank, by how far it is away, and, where it is multicast, one of all
+  /// ranks at once, null without multicast.
+  std::vector<Pointer> arguments;
   std::vector<std::uint64_t> extents; ///< in the manifest's order
   std::vector<std::uint64_t> scalars; ///< in the manifest's order, the value at the low end
   bool onePacket = false;             ///< the parameter's last word; as the caller says, right or wrong
@@ -125,6 +128,9 @@ public:
   /// A buffer that begins `misalignment` bytes past a multiple of 256. One byte before or past it is a fault. `label`
   /// is how reports call it.
   Buffer allocate(int rank, std::string label, std::uint64_t bytes, unsigned misalignment = 0);
+  /// Addresses for `bytes` at these places of all ranks at once, in the order of ranks. Null where the policy has no
+  /// multicast, or the places differ in alignment and so cannot be one place.
+  Pointer multicast(std::string label, std::span<const Pointer> places, std::uint64_t bytes);
   /// Host access, before or after the run; outside the buffer is a programming error (assert).
   void write(Buffer to, std::span<const std::byte> bytes, std::uint64_t byteOffset = 0);
   void read(Buffer from, std::span<std::byte> bytes, std::uint64_t byteOffset = 0) const;

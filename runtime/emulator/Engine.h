@@ -8,6 +8,8 @@
 //  - A load may return the previous version of a location, unless that is older than the thread's floor, than what it
 //    has read there before, or its own CTA's. Acquire, fence, CTA barrier and the start of a launch raise the floor.
 //  - The end of a launch waits for all units of the rank.
+//  - A store to all ranks is one to each, in queues as any; but ordinary accesses of its CTA neither see it before it takes
+//    effect nor have an order with it.
 //  - A line of 128 bytes that 8 lanes store together takes effect at once or from its low end up, as the
 //    seed has it, where the atomicity is 128, and else in any order; who load one together see a moment of it.
 #pragma once
@@ -38,6 +40,8 @@ public:
   void add4(std::uint64_t address, std::uint32_t value, emulated::Order order);
   void addEach(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements,
                emulated::Combine add);
+  void storeToAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements);
+  unsigned loadFromAll(std::uint64_t address, void *values, unsigned elementBytes, unsigned elements);
   void fence();
   void gridDependencyWait() { running->afterOthers = true; }
   void ctaSync();
@@ -68,7 +72,11 @@ private:
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void callWarp(Thread *lanes);
   Pending *issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                 emulated::Combine add);
+                 emulated::Combine add, bool multicast = false);
+  void issueAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order,
+                bool multicast);
+  const Segment &locateOfAll(std::uint64_t address, unsigned bytes, const char *verb);
+  std::vector<unsigned> shuffledRanks();
   void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
              emulated::Combine add);
   void commit(Pending &unit);
@@ -107,6 +115,7 @@ private:
   std::string describeInRegion(const Manifest &manifest, std::uint64_t offset) const;
   std::string describeThread(const Thread &thread) const;
   std::string describeWaits();
+  std::string describeOfAll(std::uint64_t address, const char *verb) const;
   std::string describeFault(std::uint64_t address, unsigned bytes, const char *verb) const;
   std::string describeAbort();
   std::string describeRace(const RaceDetector::Race &race) const;

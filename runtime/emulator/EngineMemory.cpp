@@ -12,6 +12,7 @@ namespace region = coll::region;
 
 Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   Segment *segment = memory.near(address);
+  if (segment && !segment->parts.empty()) fail(describeOfAll(address, verb));
   if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
       address % bytes != 0)
     fail(describeFault(address, bytes, verb));
@@ -37,6 +38,24 @@ void Engine::noteUntimely(const Segment &segment, const Thread &thread, std::uin
   report = std::string(verb) + (early ? " before its owner has begun the launch: " : " after the end of its owner's launch: ") +
            describe(address) + "\n  by " + describeThread(thread) + "\n";
   status = Result::Race;
+}
+
+/// The addresses of all ranks that one lies in, of which accesses by it touch every part.
+const Segment &Engine::locateOfAll(std::uint64_t address, unsigned bytes, const char *verb) {
+  Segment *segment = memory.near(address);
+  if (segment && segment->parts.empty()) fail(describeOfAll(address, verb));
+  if (!segment || address < segment->address ||
+      address + bytes > segment->address + segment->bytes || address % bytes != 0)
+    fail(describeFault(address, bytes, verb));
+  return *segment;
+}
+
+/// In an order that no one knows, but on a fair run.
+std::vector<unsigned> Engine::shuffledRanks() {
+  std::vector<unsigned> order(ranks.size());
+  for (unsigned r = 0; r < order.size(); ++r) order[r] = r;
+  for (unsigned r = unsigned(order.size()); !fair() && r > 1; --r) std::swap(order[r - 1], order[random.below(r)]);
+  return order;
 }
 
 /// Tells the race detector of an access, which `locate` has found good.
@@ -139,7 +158,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
 void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *image) {
   for (std::uint32_t n = line.pending; n; n = units[n].next) {
     const Pending *p = &units[n];
-    if (p->cta != thread.cta || !p->overlaps(offset, bytes)) continue;
+    if (p->cta != thread.cta || p->multicast || !p->overlaps(offset, bytes)) continue;
     if (p->thread != &thread) thread.sawMate = true;
     if (p->add) {
       if (p->offset >= offset && p->offset + p->size <= offset + bytes) p->add(image + p->offset, p->bytes);
@@ -152,15 +171,44 @@ void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned
 }
 
 void Engine::store(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, Order order) {
-  ++statistics.stores;
   if (order == Order::Release) drain();
+  issueAll(address, value, elementBytes, elements, order, false);
+}
+
+/// The units of a store.
+void Engine::issueAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, Order order,
+                      bool multicast) {
+  ++statistics.stores;
   mayYield();
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "store");
   if (races) watchRace(*running, address, false, order);
   if (policy.checkThreads) watchThread(*running, address);
   for (unsigned k = 0; k < count; ++k)
-    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr);
+    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr, multicast);
+}
+
+void Engine::storeToAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements) {
+  const Segment &all = locateOfAll(address, elementBytes * elements, "store");
+  for (const unsigned rank : shuffledRanks())
+    issueAll(all.parts[rank] + (address - all.address), value, elementBytes, elements, Order::Relaxed, true);
+}
+
+/// Each element's values come in an order of their own: the network may reduce them so.
+unsigned Engine::loadFromAll(std::uint64_t address, void *values, unsigned elementBytes, unsigned elements) {
+  const unsigned bytes = elementBytes * elements;
+  const Segment &all = locateOfAll(address, bytes, "load");
+  std::vector<std::uint8_t> loaded(bytes * ranks.size());
+  for (const unsigned rank : shuffledRanks())
+    load(all.parts[rank] + (address - all.address), loaded.data() + rank * bytes, elementBytes, elements, Order::Relaxed);
+  for (unsigned e = 0; e < elements; ++e) {
+    auto *to = static_cast<std::uint8_t *>(values) + e * elementBytes;
+    for (const unsigned rank : shuffledRanks()) {
+      std::memcpy(to, loaded.data() + rank * bytes + e * elementBytes, elementBytes);
+      to += bytes;
+    }
+  }
+  return unsigned(ranks.size());
 }
 
 static void addWord(void *sum, const void *value) {
@@ -252,7 +300,7 @@ void Engine::callWarp(Thread *lanes) {
 
 /// The unit, if it has to wait.
 Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                       coll::emulated::Combine add) {
+                       coll::emulated::Combine add, bool multicast) {
   Cta &cta = *thread.cta;
   const unsigned offset = address % 16;
   if (fair()) {
@@ -269,6 +317,7 @@ Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsign
   unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = 0;
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
   unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
+  unit.multicast = multicast;
   unit.below = unit.above = 0;
   unit.address = address;
   std::memcpy(unit.bytes, value, bytes);
@@ -307,7 +356,8 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
 /// Of the stores of the unit's CTA to its location, the one issued first.
 Pending &Engine::firstOf(Pending &unit) {
   std::uint32_t earliest = unit.line->pending;
-  while (units[earliest].cta != unit.cta || !units[earliest].overlaps(unit.offset, unit.size))
+  while (units[earliest].cta != unit.cta || units[earliest].multicast != unit.multicast ||
+         !units[earliest].overlaps(unit.offset, unit.size))
     earliest = units[earliest].next;
   return units[earliest];
 }

@@ -54,6 +54,12 @@ Segment &Memory::allocate(std::string label, int rank, const Member *member, std
   return *segments.back();
 }
 
+Segment &Memory::allocateOfAll(std::string label, std::vector<std::uint64_t> parts, std::uint64_t bytes) {
+  Segment &segment = allocate(std::move(label), -1, nullptr, bytes, unsigned(parts.front() % 256));
+  segment.parts = std::move(parts);
+  return segment;
+}
+
 Segment::Page *Memory::freshPage(const Segment &segment, std::uint64_t page) {
   Segment::Page *fresh = zeroPage();
   const auto fill = [&](std::uint64_t at, const std::uint32_t *words) {

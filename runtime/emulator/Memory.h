@@ -28,6 +28,7 @@ struct Pending {
   std::uint32_t phase;  ///< how many CTA barriers its thread had passed
   std::uint32_t below, above; ///< its neighbours in a line of 128 bytes that are yet to take effect; 0: none
   std::uint8_t offset, size;
+  bool multicast;        ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
   emulated::Combine add; ///< how to add its element instead of replacing; null: replaces
   std::uint8_t bytes[16];
   std::uint64_t address;
@@ -79,7 +80,8 @@ struct Segment {
   int rank;
   const Member *member; ///< whose scratch region it is; null for a buffer
   std::uint64_t address, bytes;
-  std::vector<Page *> pages; ///< null until touched
+  std::vector<Page *> pages;        ///< null until touched
+  std::vector<std::uint64_t> parts; ///< by rank, where it stands for a place of each; empty: it is memory itself
   int firstLaunch = -1, lastLaunch = -1; ///< of its rank, that have it for an argument; -1: none
 };
 
@@ -94,6 +96,8 @@ public:
   Memory &operator=(const Memory &) = delete;
 
   Segment &allocate(std::string label, int rank, const Member *member, std::uint64_t bytes, unsigned misalignment);
+  /// Addresses that each stand for one of every part.
+  Segment &allocateOfAll(std::string label, std::vector<std::uint64_t> parts, std::uint64_t bytes);
 
   /// The segment that owns this address or whose red zone it is in; null if nothing lies near.
   Segment *near(std::uint64_t address) const {

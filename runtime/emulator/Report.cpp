@@ -103,6 +103,8 @@ std::string Engine::describe(std::uint64_t address) const {
   if (!segment) return format("address 0x%llx, which is in no buffer", wide(address));
   const auto offset = std::int64_t(address - segment->address);
   const bool inside = offset >= 0 && std::uint64_t(offset) < segment->bytes;
+  if (!segment->parts.empty())
+    return format("`%s` at byte %lld (it has %llu bytes)", segment->label.c_str(), (long long)offset, wide(segment->bytes));
   if (segment->member && inside) {
     const Manifest &manifest = segment->member->manifest;
     return format("rank %d's ", segment->rank) + describeInRegion(manifest, offset) +
@@ -129,6 +131,13 @@ std::string Engine::describeFault(std::uint64_t address, unsigned bytes, const c
   else
     text = format("%s of %u bytes outside: ", verb, bytes) + describe(address);
   return text + "\n  by " + describeThread(*running) + "\n";
+}
+
+/// An address of one rank where all are meant, or the other way round.
+std::string Engine::describeOfAll(std::uint64_t address, const char *verb) const {
+  const bool ofAll = !memory.near(address)->parts.empty();
+  return format(ofAll ? "ordinary %s by an address of all ranks: " : "%s on all ranks by the address of one: ", verb) +
+         describe(address) + "\n  by " + describeThread(*running) + "\n";
 }
 
 /// One line for each kind of wait of each CTA, with one of its threads as the example.

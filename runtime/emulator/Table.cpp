@@ -52,6 +52,12 @@ void add4(void *address, unsigned value, Order order) {
 void addEach(void *address, const void *value, unsigned elementBytes, unsigned elements, emulated::Combine add) {
   Engine::active->addEach(toAddress(address), value, elementBytes, elements, add);
 }
+void storeToAll(void *address, const void *value, unsigned elementBytes, unsigned elements) {
+  Engine::active->storeToAll(toAddress(address), value, elementBytes, elements);
+}
+unsigned loadFromAll(const void *address, void *values, unsigned elementBytes, unsigned elements) {
+  return Engine::active->loadFromAll(toAddress(address), values, elementBytes, elements);
+}
 void fence() {
   Engine::active->fence();
 }
@@ -74,8 +80,9 @@ unsigned long long nanoseconds() {
 } // namespace
 
 const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, anyOfWarp,
-                                          shuffleXor,  loadShared, storeShared, add4,     addEach,   fence,
-                                          gridDependencyWait, ctaSync, clusterSync, spinHint, nanoseconds};
+                                          shuffleXor,  loadShared, storeShared, add4,     addEach,   storeToAll,
+                                          loadFromAll, fence,      gridDependencyWait, ctaSync, clusterSync, spinHint,
+                                          nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

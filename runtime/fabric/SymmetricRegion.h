@@ -10,6 +10,8 @@ public:
   /// The region of rank `of` as kernels of rank `seenBy` address it. A rank has one address for a location, whoever
   /// the location belongs to.
   virtual void *address(int seenBy, int of) const = 0;
+  /// An address of rank `seenBy` that stands for this place of all ranks at once; null where there is no multicast.
+  virtual void *multicast(int seenBy) const { return static_cast<void>(seenBy), nullptr; }
 };
 
 } // namespace coll

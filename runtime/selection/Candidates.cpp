@@ -58,6 +58,8 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
     onlyCopies &= member.ops.empty();
     if (!member.lowered || (!options.algorithm.empty() && !isNamedBy(member, options.algorithm))) continue;
     if (!options.order.empty() && !member.ops.empty() && member.order != options.order) continue;
+    // Who names one means its loops.
+    if (member.usesMulticast && !options.multicast && options.algorithm.empty()) continue;
     members.push_back(&member);
   }
   // NCCL promises no order of its sums, and neither how many CTAs it takes.
@@ -217,7 +219,8 @@ std::uint64_t Candidates::hash() const {
   std::uint64_t hash = 0xcbf29ce484222325ull;
   mix(hash, tables.toJson());
   mix(hash, collective + "\n" + options.gpu + "\n" + options.order + "\n" + options.algorithm + "\n" +
-                std::to_string(options.maxCtas) + (nccl ? "n" : "-") + (options.symmetric ? "s" : "-"));
+                std::to_string(options.maxCtas) + (nccl ? "n" : "-") + (options.symmetric ? "s" : "-") +
+                (options.multicast ? "m" : "-"));
   for (const Member *member : members) mix(hash, member->name + " " + std::to_string(member->maxBytes));
   return hash;
 }

@@ -109,6 +109,7 @@ Manifest AllReduce::manifest() const {
   manifest.ranks = ranks;
   manifest.dtype = dtype;
   manifest.barriers = sync == "barrier" ? 1 : 0;
+  manifest.multicastsMail = multicast;
   std::uint64_t end = headerBytes(ranks, manifest.barriers);
   for (int m = 0; m < mailboxes; ++m) {
     const std::string name = m == 0 ? "box" : "box" + std::to_string(m + 1);

@@ -34,6 +34,7 @@ struct AllReduce {
   std::vector<std::string> defects;
   std::vector<Step> steps;
   std::uint32_t epoch = 0;
+  bool multicast = false; ///< the kernel gets the address of all regions
   int mailboxes = 1;
   /// The bits of element i of a rank's input to a launch. By default numbers whose sums are exact and, among floats,
   /// zeros of both signs and NaNs.

@@ -26,6 +26,8 @@ struct Manifest {
     /// Where it holds numbers of elements: each is at most the product of these extents. The kernel reads them when it runs,
     /// and ends the launch with an error if one is larger.
     std::vector<std::string> bound = {};
+    /// It is also touched on all ranks at once: behind those addresses there is one of all.
+    bool multicast = false;
   };
 
   struct Scalar {
@@ -133,6 +135,9 @@ struct Manifest {
   unsigned maxCtas = 256;
   unsigned minArch = 70;          ///< the lowest sm_XX the kernel builds for
   std::vector<std::string> needs; ///< of the machine, beyond minArch: `p2p-atomics`, `multicast`
+  /// What it makes use of where the machine has it, and does without elsewhere: `multicast`.
+  std::vector<std::string> uses;
+  bool multicastsMail = false;    ///< the region is written on all ranks at once: the kernel gets its address of all
   std::string proof;              ///< the checker's summary; starts with "unchecked" where it was overruled
   std::string strength;           ///< what the proof rests on
   std::vector<std::string> assumptions; ///< of hardware, beyond the PTX memory model; empty: the model alone
@@ -144,11 +149,18 @@ struct Manifest {
   std::vector<std::pair<unsigned, unsigned>> sourceMap; ///< (line of CUDA text, line of the .coll file)
 
   /// Bytes of the kernel's one parameter, a struct of 8-byte fields: Team<N> (N peers, status, timeout, me,
-  /// clearBytes), then a pointer per argument, or N for a window, a u64 per extent, 8 bytes per scalar with the value at
+  /// clearBytes), with `multicastsMail` the address of all regions at once, then a pointer per argument, or N for a
+  /// window and one more with `multicast`, a u64 per extent, 8 bytes per scalar with the value at
   /// the low end, and a u64 that is not zero if all packets are whole and aligned to `alignment` and, without `bulk`,
   /// every thread has at most one. The kernel then takes its quick path; it is right without, too.
   std::uint64_t parameterBytes() const;
+  /// Addresses that the kernel gets for an argument. What is of all ranks at once comes last, and is null where the team
+  /// has no multicast.
+  unsigned pointersOf(const Argument &argument) const {
+    return (argument.window ? unsigned(ranks) : 1u) + (argument.multicast ? 1u : 0u);
+  }
   bool hasWindows() const;
+  bool usesMulticast() const { return !uses.empty(); }
 
   /// How much of a region, from its start, the wrap of the epoch clears: up to the first mailbox with a fill.
   std::uint64_t clearBytes() const;

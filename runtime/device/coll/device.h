@@ -26,3 +26,4 @@
 #include "coll/split.h"
 #include "coll/bulk.h"
 #include "coll/window.h"
+#include "coll/multicast.h"

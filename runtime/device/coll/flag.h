@@ -33,6 +33,11 @@ struct Mailbox {
   /// What a packet is when it arrives: itself.
   __device__ static const P &sent(const P &data) { return data; }
 
+  /// The line that carries a packet in a launch, and the parts of it that must be whole when they arrive: any, as what
+  /// says that they are there comes after all of them.
+  __device__ static Words2 line(u32, const P &data) { return detail::toWords(data); }
+  static constexpr u32 kWordBytes = 4;
+
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Weak: seen there once announced.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();

@@ -34,13 +34,19 @@ struct Mailbox {
   /// What a packet is when it arrives: itself.
   __device__ static const P &sent(const P &data) { return data; }
 
+  /// The line that carries a packet in a launch.
+  __device__ static Words2 line(u32 epoch, const P &data) {
+    return {{detail::pair(data.word[0], epoch), detail::pair(data.word[1], epoch)}};
+  }
+  /// Parts of a line that must be whole when they arrive.
+  static constexpr u32 kWordBytes = 8;
+
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Relaxed: ordered with nothing but its own
   /// arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
     const u32 epoch = launch.epoch;
-    ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + at(epoch, slot, i),
-                          Words2{{detail::pair(data.word[0], epoch), detail::pair(data.word[1], epoch)}});
+    ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + at(epoch, slot, i), line(epoch, data));
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in

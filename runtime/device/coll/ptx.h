@@ -146,6 +146,107 @@ __device__ inline void addBfloats16(void *address, Words2 v) {
 #endif
 }
 
+/// Whether addresses that stand for a place of all ranks can be used. The host gives none to kernels below sm_90.
+#if __CUDA_ARCH__ >= 900
+constexpr bool kMulticast = true;
+#else
+constexpr bool kMulticast = false;
+#endif
+
+/// Stores to a place of every rank, relaxed at system scope: an aligned word of 8 bytes, or four of 4 bytes. Each word
+/// reaches each rank whole and in its own time. The address is one that stands for all.
+__device__ inline void storeToAll8(void *address, u64 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("multimem.st.relaxed.sys.global.b64 [%0], %1;" ::"l"(address), "l"(v) : "memory");
+#endif
+}
+__device__ inline void storeToAll16(void *address, Words2 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address),
+               "f"(__int_as_float(int(v.w[0]))), "f"(__int_as_float(int(v.w[0] >> 32))),
+               "f"(__int_as_float(int(v.w[1]))), "f"(__int_as_float(int(v.w[1] >> 32)))
+               : "memory");
+#endif
+}
+
+/// 16 bytes of elements, each reduced over the place that the address stands for on every rank, in no promised order: it
+/// may be another each time. Relaxed at system scope; every element of every rank is read at a moment of its own. Halves
+/// are summed in f32 and rounded once.
+__device__ inline Words2 sumOfAllFloats(const void *address) {
+  u32 v[4] = {};
+#if __CUDA_ARCH__ >= 900
+  asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+               : "l"(address)
+               : "memory");
+#endif
+  return {{v[0] | u64(v[1]) << 32, v[2] | u64(v[3]) << 32}};
+}
+__device__ inline Words2 sumOfAllHalves(const void *address) {
+  u32 v[4] = {};
+#if __CUDA_ARCH__ >= 900
+  asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+               : "l"(address)
+               : "memory");
+#endif
+  return {{v[0] | u64(v[1]) << 32, v[2] | u64(v[3]) << 32}};
+}
+__device__ inline Words2 sumOfAllBfloats(const void *address) {
+  u32 v[4] = {};
+#if __CUDA_ARCH__ >= 900
+  asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+               : "l"(address)
+               : "memory");
+#endif
+  return {{v[0] | u64(v[1]) << 32, v[2] | u64(v[3]) << 32}};
+}
+
+// What the network reduces one by one: four elements of 4 bytes, two of 8.
+#if __CUDA_ARCH__ >= 900
+#define COLL_REDUCE_ALL(constraint, operation, v, address) \
+  asm volatile("multimem.ld_reduce.relaxed.sys.global." operation " %0, [%1];" : "=" constraint(v) : "l"(address) : "memory")
+#else
+#define COLL_REDUCE_ALL(constraint, operation, v, address) v = 0
+#endif
+#define COLL_REDUCE_ALL4(name, operation) \
+  __device__ inline Words2 name(const void *address) { \
+    u32 v[4]; \
+    for (u32 e = 0; e < 4; ++e) COLL_REDUCE_ALL("r", operation, v[e], static_cast<const u32 *>(address) + e); \
+    return {{v[0] | u64(v[1]) << 32, v[2] | u64(v[3]) << 32}}; \
+  }
+#define COLL_REDUCE_ALL8(name, operation) \
+  __device__ inline Words2 name(const void *address) { \
+    Words2 v; \
+    for (u32 e = 0; e < 2; ++e) COLL_REDUCE_ALL("l", operation, v.w[e], static_cast<const u64 *>(address) + e); \
+    return v; \
+  }
+COLL_REDUCE_ALL4(sumOfAll4, "add.u32")
+COLL_REDUCE_ALL4(minOfAll4, "min.u32")
+COLL_REDUCE_ALL4(maxOfAll4, "max.u32")
+COLL_REDUCE_ALL4(minOfAllInts, "min.s32")
+COLL_REDUCE_ALL4(maxOfAllInts, "max.s32")
+COLL_REDUCE_ALL8(sumOfAll8, "add.u64")
+COLL_REDUCE_ALL8(minOfAll8, "min.u64")
+COLL_REDUCE_ALL8(maxOfAll8, "max.u64")
+COLL_REDUCE_ALL8(minOfAllLongs, "min.s64")
+COLL_REDUCE_ALL8(maxOfAllLongs, "max.s64")
+__device__ inline Words2 sumOfAllDoubles(const void *address) {
+  double v[2] = {};
+#if __CUDA_ARCH__ >= 900
+  for (u32 e = 0; e < 2; ++e)
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.f64 %0, [%1];"
+                 : "=d"(v[e])
+                 : "l"(static_cast<const double *>(address) + e)
+                 : "memory");
+#endif
+  return {{u64(__double_as_longlong(v[0])), u64(__double_as_longlong(v[1]))}};
+}
+#undef COLL_REDUCE_ALL
+#undef COLL_REDUCE_ALL4
+#undef COLL_REDUCE_ALL8
+
 /// Orders every earlier access of this thread before every later one, for all GPUs.
 __device__ inline void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 

@@ -82,12 +82,17 @@ struct Mailbox {
     return p;
   }
 
+  /// The line that carries a packet in a launch.
+  __device__ static Words2 line(u32, const P &data) { return detail::toWords(sent(data)); }
+  /// All accesses to a slot are of this size.
+  static constexpr u32 kWordBytes = 8;
+
   /// Pushes packet `i` into `slot` of the rank `hop` places after this one. Relaxed: ordered with nothing but its own
   /// arrival.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
     ptx::storeRelaxed16If(launch.active, launch.team.peer[hop] + at(launch.epoch, slot, i),
-                          detail::toWords(sent(data)));
+                          line(launch.epoch, data));
   }
 
   /// Empties packet `i` of `slot` of this rank's mailbox. By the thread that has read it. Relaxed: see the top of the

@@ -27,6 +27,7 @@ struct SelectionOptions {
   std::string algorithm = {}; ///< hold to `oneshot` or `oneshot.ll`; NCCL is then no choice
   unsigned maxCtas = 0;       ///< the most CTAs of a launch; 0: no bound. NCCL is then no choice
   bool nccl = true;           ///< NCCL, where it has the collective
+  bool multicast = false;     ///< members that use multicast: where the team has none, others do the same with less to read
   bool symmetric = true;      ///< what needs the caller's buffers in symmetric memory: windows, NCCL's symmetric kernels
 };
 

@@ -35,6 +35,7 @@ struct ContextOptions {
   std::vector<int> gpus = {}; ///< CUDA's numbers of the GPUs to use; empty: all
   double timeoutSeconds = 0;  ///< how long a kernel waits for a peer; 0: COLL_TIMEOUT, else 600
   int contextsPerGpu = 1;     ///< how many contexts may have launches in flight on a GPU at a time
+  bool multicast = true;      ///< kernels that can use multicast do where the team has it; else their loop form
   /// Gets a line for the user when something takes unusually long. Empty: stderr.
   std::function<void(const std::string &)> warn = {};
 };

@@ -17,6 +17,9 @@ struct Coordinates {
 /// Words of 4 bytes of a CTA's shared memory.
 constexpr unsigned kSharedWords = 2048;
 
+/// The most ranks that an address of all of them may stand for.
+constexpr unsigned kMostRanks = 72;
+
 /// The strength of an access. Acquire is for loads, Release for stores; both are of system scope.
 enum class Order { Weak, Relaxed, Acquire, Release };
 
@@ -39,6 +42,11 @@ struct Table {
   void (*add4)(void *address, unsigned value, Order order); ///< atomic at the moment it takes effect
   /// The same of each element of a vector, by a function that adds one; relaxed.
   void (*addEach)(void *address, const void *value, unsigned elementBytes, unsigned elements, Combine add);
+  /// By an address that stands for one place of every rank: a store that reaches each in its own time, relaxed; a load of
+  /// all, each at its own moment, which gives for every element the ranks' values in some order (rank by rank in
+  /// `values`), and how many ranks there are.
+  void (*storeToAll)(void *address, const void *value, unsigned elementBytes, unsigned elements);
+  unsigned (*loadFromAll)(const void *address, void *values, unsigned elementBytes, unsigned elements);
   void (*fence)();
   void (*gridDependencyWait)();
   void (*ctaSync)();

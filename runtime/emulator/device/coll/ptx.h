@@ -119,6 +119,65 @@ inline void addBfloats16(void *address, Words2 v) {
   });
 }
 
+constexpr bool kMulticast = true;
+inline void storeToAll8(void *address, u64 v) { emulated::table->storeToAll(address, &v, 8, 1); }
+inline void storeToAll16(void *address, Words2 v) { emulated::table->storeToAll(address, &v, 4, 4); }
+
+/// Each element of 16 bytes over all ranks, in the order that the emulator says: `add` folds one of T into an accumulator,
+/// from which `round` makes the result.
+template <class T, class Accumulator, class Start, class Add, class Round>
+inline Words2 reduceOfAll(const void *address, Start start, Add add, Round round) {
+  constexpr unsigned kElements = 16 / sizeof(T);
+  T values[emulated::kMostRanks * kElements], result[kElements];
+  const unsigned ranks = emulated::table->loadFromAll(address, values, sizeof(T), kElements);
+  for (unsigned e = 0; e < kElements; ++e) {
+    Accumulator sum = start(values[e]);
+    for (unsigned r = 1; r < ranks; ++r) sum = add(sum, start(values[r * kElements + e]));
+    result[e] = round(sum);
+  }
+  return __builtin_bit_cast(Words2, result);
+}
+template <class T, class Add>
+inline Words2 reduceOfAll(const void *address, Add add) {
+  const auto same = [](T v) { return v; };
+  return reduceOfAll<T, T>(address, same, add, same);
+}
+inline Words2 sumOfAllFloats(const void *address) {
+  return reduceOfAll<float>(address, [](float a, float b) { return emulated::canonical(a + b); });
+}
+inline Words2 sumOfAllDoubles(const void *address) {
+  return reduceOfAll<double>(address, [](double a, double b) { return a + b; });
+}
+inline Words2 sumOfAllHalves(const void *address) {
+  return reduceOfAll<u16, float>(address, halfToFloat, [](float a, float b) { return a + b; }, floatToHalf);
+}
+inline Words2 sumOfAllBfloats(const void *address) {
+  return reduceOfAll<u16, float>(
+      address, [](u16 v) { return bitsToFloat(u32(v) << 16); }, [](float a, float b) { return a + b; }, floatToBfloat);
+}
+template <class T>
+inline Words2 sumOfAllIntegers(const void *address) {
+  return reduceOfAll<T>(address, [](T a, T b) { return T(a + b); });
+}
+template <class T>
+inline Words2 minOfAllIntegers(const void *address) {
+  return reduceOfAll<T>(address, [](T a, T b) { return a < b ? a : b; });
+}
+template <class T>
+inline Words2 maxOfAllIntegers(const void *address) {
+  return reduceOfAll<T>(address, [](T a, T b) { return a > b ? a : b; });
+}
+inline Words2 sumOfAll4(const void *address) { return sumOfAllIntegers<u32>(address); }
+inline Words2 minOfAll4(const void *address) { return minOfAllIntegers<u32>(address); }
+inline Words2 maxOfAll4(const void *address) { return maxOfAllIntegers<u32>(address); }
+inline Words2 minOfAllInts(const void *address) { return minOfAllIntegers<int>(address); }
+inline Words2 maxOfAllInts(const void *address) { return maxOfAllIntegers<int>(address); }
+inline Words2 sumOfAll8(const void *address) { return sumOfAllIntegers<u64>(address); }
+inline Words2 minOfAll8(const void *address) { return minOfAllIntegers<u64>(address); }
+inline Words2 maxOfAll8(const void *address) { return maxOfAllIntegers<u64>(address); }
+inline Words2 minOfAllLongs(const void *address) { return minOfAllIntegers<long long>(address); }
+inline Words2 maxOfAllLongs(const void *address) { return maxOfAllIntegers<long long>(address); }
+
 inline void fence() { emulated::table->fence(); }
 inline void ctaSync() { emulated::table->ctaSync(); }
 

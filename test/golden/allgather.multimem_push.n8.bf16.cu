@@ -1,0 +1,52 @@
+// allgather.multimem_push   N = 8   bf16   generated from allgather.coll
+//
+// Contract  forall r in ranks: y[r] == r.x
+// Proof     peers touch `y` only after its owner has started the launch and before that ends, by barriers of the
+//           launch, so launches cannot disturb each other
+// Rests on  the PTX memory model; of hardware, beyond the model, that what is stored and loaded by multicast is
+//           ordered as if each place had one address; of the host, one launch in flight per region and the same
+//           sequence of launches, of the same grid each, on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = coll::BF16;
+
+struct Args {
+  coll::Team<N> team;
+  const T *x; // T[M]
+  T *y[N]; // T[N][M], of the rank so many places after this one
+  T *yOfAll; // of all ranks at once; null without multicast
+  coll::u64 M;
+  coll::u64 whole; // all packets are whole and aligned
+};
+
+using Packet = coll::bulk::Packet<T, 2>; // units of 16 bytes that a thread handles at a time
+
+template <class Shape>
+__device__ inline void multimem_push(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  // allgather.coll:82    entry barrier
+  launch.barrier(0);
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // allgather.coll:83    x -> all.y[me]
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+    coll::storeToAll<Shape>(launch, a.y, a.yOfAll, me * (a.M), i, a.M, x);
+  });
+
+  // allgather.coll:84    exit barrier
+  launch.barrier(1);
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allgather_multimem_push_n8_bf16(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.whole) multimem_push<coll::WholePackets>(launch, a);
+  else multimem_push<coll::AnyPackets>(launch, a);
+}

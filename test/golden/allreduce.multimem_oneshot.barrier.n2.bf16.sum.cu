@@ -1,0 +1,61 @@
+// allreduce.multimem_oneshot.barrier   N = 2   bf16, sum   generated from allreduce.coll
+//
+// Contract  y == reduce(op, r in ranks: r.x), ascending, accumulated in f32 and rounded once, the same bits on every
+//           rank
+// Mailbox   box[2], barrier, 2 copies, of which a launch uses its epoch mod 2; a slot holds 1048576 bytes
+// Proof     box: 2 copies; every rank waits for every other in each launch, so whoever writes epoch e+2 has passed a
+//           barrier of e+1 with the reader of e (rule T1)
+// Rests on  the PTX memory model; of hardware, beyond the model, that what is stored and loaded by multicast is
+//           ordered as if each place had one address; of the host, one launch in flight per region and the same
+//           sequence of launches, of the same grid each, on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 2;
+using T = coll::BF16;
+using Op = coll::Sum;
+
+struct Args {
+  coll::Team<N> team;
+  char *all; // the regions of all ranks at once; null without multicast
+  const T *x; // T[M]
+  T *y; // T[M]
+  coll::u64 M;
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::plain::Mailbox<T, N, 0, 3200, 2, 65536, 2>;
+using Packet = coll::Packet<T, 16>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void multimem_oneshot(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // allreduce.coll:123    x -> all.box[me]
+    const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+    launch.begin();
+    coll::sendToOthers<Box>(launch, a.all, me, i, x);
+  });
+
+  // allreduce.coll:124    y = reduce(op, r in ranks: box[r])
+  launch.barrier(0);
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+    const Packet box = coll::reduceSlots<Op, T, Box>(launch, i, x_2);
+    coll::store<Shape>(launch, a.y, i, a.M, box);
+  });
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+allreduce_multimem_oneshot_barrier_n2_bf16_sum(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) multimem_oneshot<coll::OnePacket>(launch, a);
+  else multimem_oneshot<coll::AnyPackets>(launch, a);
+}

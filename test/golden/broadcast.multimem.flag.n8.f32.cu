@@ -1,0 +1,85 @@
+// broadcast.multimem.flag   N = 8   f32   generated from broadcast.coll
+//
+// Contract  y == root.x
+// Mailbox   box[8], flag, 2 copies, of which a launch uses its epoch mod 2; filled again when its readers have said
+//           so; a slot holds 1048576 bytes
+// Proof     box: 2 copies (1 would do); whoever fills a slot again has waited until its reader has begun a later
+//           launch than the one that read it (rule T4, ack)
+// Rests on  the PTX memory model; of hardware, beyond the model, that what is stored and loaded by multicast is
+//           ordered as if each place had one address; of the host, one launch in flight per region and the same
+//           sequence of launches, of the same grid each, on all ranks
+#include "coll/device.h"
+
+namespace {
+
+constexpr int N = 8;
+using T = float;
+
+struct Args {
+  coll::Team<N> team;
+  char *all; // the regions of all ranks at once; null without multicast
+  const T *x; // T[M]
+  T *y; // T[M]
+  coll::u64 M;
+  alignas(8) coll::u32 root; // a rank
+  coll::u64 onePacket; // every thread has at most one packet, and all are whole and aligned
+};
+
+// type, ranks, number, offset in the region, slots, packets a slot, copies
+using Box = coll::flag::Mailbox<T, N, 0, 1280, 8, 65536, 2>;
+using Credits = coll::Credits<N, 1152, true>; // offset in the region, whether they release
+using Packet = coll::Packet<T, 16>; // what a thread handles at a time
+
+template <class Shape>
+__device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
+  const coll::u32 me = launch.me();
+
+  // broadcast.coll:20    mailbox box[N] of T[M] sync S reuse ack
+  Credits::give(launch);
+
+  // broadcast.coll:21    if me == root {
+  if (me == a.root) {
+    // broadcast.coll:22    x -> all.box[me]
+    Credits::awaitWithCta(launch, 2);
+  }
+
+  Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+    // broadcast.coll:21    if me == root {
+    if (me == a.root) {
+      // broadcast.coll:22    x -> all.box[me]
+      const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+      coll::sendToOthers<Box>(launch, a.all, me, i, x);
+
+      // broadcast.coll:23    y = x
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
+      coll::store<Shape>(launch, a.y, i, a.M, x_2);
+    }
+  });
+
+  // broadcast.coll:21    if me == root {
+  if (me == a.root) {
+    // broadcast.coll:22    x -> all.box[me]
+    Box::announce(launch, me);
+  }
+
+  // broadcast.coll:21    if me == root {
+  if (me != a.root) {
+    // broadcast.coll:24    } else: y = box[root]
+    Box::await(launch, a.root, 1, me);
+
+    Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
+      const Packet box = coll::readSlot<Box>(launch, a.root, i);
+      coll::store<Shape>(launch, a.y, i, a.M, box);
+    });
+  }
+  launch.finish();
+}
+
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+broadcast_multimem_flag_n8_f32(const __grid_constant__ Args a) {
+  coll::Launch<N> launch(a.team);
+  if (a.onePacket) multimem<coll::OnePacket>(launch, a);
+  else multimem<coll::AnyPackets>(launch, a);
+}
