@@ -32,7 +32,7 @@ __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
-    // allgather.coll:74    x -> all.box[me]
+    // allgather.coll:73    x -> all.box[me]
     const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
     coll::sendToOthers<Box>(launch, a.all, me, i, x);
@@ -40,7 +40,7 @@ __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
 
   Box::announce(launch, me);
 
-  // allgather.coll:75    forall r in ranks: y[r] = box[r]
+  // allgather.coll:74    forall r in ranks: y[r] = box[r]
   Box::await(launch, 0, N, me);
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {

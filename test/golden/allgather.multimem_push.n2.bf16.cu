@@ -28,16 +28,16 @@ template <class Shape>
 __device__ inline void multimem_push(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  // allgather.coll:82    entry barrier
+  // allgather.coll:81    entry barrier
   launch.barrier(0);
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
-    // allgather.coll:83    x -> all.y[me]
+    // allgather.coll:82    x -> all.y[me]
     const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     coll::storeToAll<Shape>(launch, a.y, a.yOfAll, me * (a.M), i, a.M, x);
   });
 
-  // allgather.coll:84    exit barrier
+  // allgather.coll:83    exit barrier
   launch.barrier(1);
   launch.finish();
 }
