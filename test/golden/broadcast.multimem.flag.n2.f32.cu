@@ -34,37 +34,37 @@ template <class Shape>
 __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
 
-  // broadcast.coll:20    mailbox box[N] of T[M] sync S reuse ack
+  // broadcast.coll:37    mailbox box[N] of T[M] sync S reuse ack
   Credits::give(launch);
 
-  // broadcast.coll:21    if me == root {
+  // broadcast.coll:38    if me == root {
   if (me == a.root) {
-    // broadcast.coll:22    x -> all.box[me]
+    // broadcast.coll:39    x -> all.box[me]
     Credits::awaitWithCta(launch, 2);
   }
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
-    // broadcast.coll:21    if me == root {
+    // broadcast.coll:38    if me == root {
     if (me == a.root) {
-      // broadcast.coll:22    x -> all.box[me]
+      // broadcast.coll:39    x -> all.box[me]
       const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
       coll::sendToOthers<Box>(launch, a.all, me, i, x);
 
-      // broadcast.coll:23    y = x
+      // broadcast.coll:40    y = x
       const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
       coll::store<Shape>(launch, a.y, i, a.M, x_2);
     }
   });
 
-  // broadcast.coll:21    if me == root {
+  // broadcast.coll:38    if me == root {
   if (me == a.root) {
-    // broadcast.coll:22    x -> all.box[me]
+    // broadcast.coll:39    x -> all.box[me]
     Box::announce(launch, me);
   }
 
-  // broadcast.coll:21    if me == root {
+  // broadcast.coll:38    if me == root {
   if (me != a.root) {
-    // broadcast.coll:24    } else: y = box[root]
+    // broadcast.coll:41    } else: y = box[root]
     Box::await(launch, a.root, 1, me);
 
     Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {

@@ -38,20 +38,20 @@ __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
 
   Credits credits; // what this thread has waited for
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
-    // broadcast.coll:21    if me == root {
+    // broadcast.coll:38    if me == root {
     if (me == a.root) {
-      // broadcast.coll:22    x -> all.box[me]
+      // broadcast.coll:39    x -> all.box[me]
       const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
       launch.begin();
       Credits::give(launch, i, Packet::count(a.M)); // this launch has begun: all that was read before is read
       credits.await(launch, 2);
       coll::sendToOthers<Box>(launch, a.all, me, i, x);
 
-      // broadcast.coll:23    y = x
+      // broadcast.coll:40    y = x
       const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
       coll::store<Shape>(launch, a.y, i, a.M, x_2);
     } else {
-      // broadcast.coll:24    } else: y = box[root]
+      // broadcast.coll:41    } else: y = box[root]
       launch.begin();
       Credits::give(launch, i, Packet::count(a.M)); // this launch has begun: all that was read before is read
       const Packet box = coll::readSlot<Box>(launch, a.root, i);

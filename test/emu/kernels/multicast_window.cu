@@ -54,5 +54,6 @@ struct CopyArgs {
   coll::u64 whole;
 };
 extern "C" __global__ void copy(const __grid_constant__ CopyArgs a) {
+  coll::ptx::gridDependencyWait();
   for (coll::u64 i = threadIdx.x; i < a.words; i += blockDim.x) coll::ptx::store4(a.to + i, coll::ptx::load4(a.from + i));
 }
