@@ -323,6 +323,8 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
   }
   Slot &s = slot(step.slot, r.packets);
   if (!s.sender || !s.visible) return false;
+  // A look at a line counts; who reads without one has waited for the count before.
+  if (step.kind == Kind::Poll && expansion.adds(step.slot) && int(s.added.size()) < program.ranks) return false;
   if (s.cleared) {
     refute(Refutation::Kind::Deadlock, event(rank, *s.cleared, r.packets), event(rank, step, r.packets),
            slotText(expansion, step.slot) + " is read again after it has been cleared, and nothing more is sent to it",

@@ -91,13 +91,13 @@ struct Expansion {
   std::optional<Refutation> refutation;
 
   int boxOf(int slot) const { return slots[slot].box; }
-  /// Whether what is sent to a slot is added to what is there.
   /// Whether what is sent to a slot shows by itself that it has arrived.
   bool shows(int slot) const {
     const ir::Sync sync = program->mailboxes[boxOf(slot)].sync;
     return sync != ir::Sync::Barrier && sync != ir::Sync::Flag && sync != ir::Sync::Counter;
   }
-  bool adds(int slot) const { return program->mailboxes[boxOf(slot)].sync == ir::Sync::Counter; }
+  /// Whether what is sent to a slot is added to what is there.
+  bool adds(int slot) const { return ir::adds(program->mailboxes[boxOf(slot)].sync); }
 };
 
 /// With one variant for each entry of `scalars`, which has a value for each of Program::scalars.

@@ -132,10 +132,16 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
 void Order::receive(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e);
   const bool waits = e.kind == Kind::Poll;
-  if (waits) {
-    raise(c.seen, sentClock(s.snapshot, 0));
-    if (weak()) raise(c.pending, sentClock(s.snapshot, releasedPart()));
-    if (c.passed) raise(c.passed, sentClock(s.snapshot, passedPart()));
+  const auto learn = [&](int snapshot) {
+    raise(c.seen, sentClock(snapshot, 0));
+    if (weak()) raise(c.pending, sentClock(snapshot, releasedPart()));
+    if (c.passed) raise(c.passed, sentClock(snapshot, passedPart()));
+  };
+  if (waits && expansion.adds(e.slot)) {
+    for (const Slot::Addition &a : s.additions) learn(a.snapshot);
+    llvm::erase_if(s.readings, [&](const Reading &r) { return r.launch != launch; });
+  } else if (waits) {
+    learn(s.snapshot);
   } else if (expansion.adds(e.slot)) {
     if (!knowsAdditions(e, c, s)) return;
   } else {
@@ -160,7 +166,7 @@ void Order::clear(const ScheduledEvent &e, Chain &c) {
 void Order::noteAddition(const ScheduledEvent &e, Chain &c, Slot &s) {
   if (!s.additions.empty() && s.additions.front().launch != launch) s.additions.clear();
   s.event = &e;
-  s.additions.push_back({&e, c.own, c.seen[c.own], launch});
+  s.additions.push_back({&e, c.own, c.seen[c.own], launch, expansion.shows(e.slot) ? snapshot(c) : -1});
   ++c.seen[c.own];
   c.snapshot = -1;
 }

@@ -67,6 +67,7 @@ private:
       int component;
       Tick tick;
       int launch;
+      int snapshot; ///< where the line itself shows it
     };
     llvm::SmallVector<Addition, 0> additions; ///< of one launch, where sends add
   };

@@ -162,7 +162,7 @@ static std::string windowsText(const ir::Program &program) {
 static std::string resultText(const ir::Program &program) {
   std::string text;
   for (const ir::Mailbox &m : program.mailboxes)
-    if (m.sync == ir::Sync::Sentinel || m.sync == ir::Sync::Counter) {
+    if (m.sync == ir::Sync::Sentinel || ir::adds(m.sync)) {
       text += "; the clear of a slot is released, by the end of its launch at the latest, before whatever leads to the "
               "send that fills it again (rule T6)";
       break;
@@ -215,6 +215,7 @@ unsigned atomicBytes(ir::Sync sync) {
   switch (sync) {
   case ir::Sync::LL: return 8;       // a word of data and its flag
   case ir::Sync::LL16: return 16;    // a line of data and its flag
+  case ir::Sync::Counter16: return 16; // a line of sums and their count
   case ir::Sync::LL128: return 128;  // a line, whose end is its flag
   case ir::Sync::Sentinel: return 4; // every word shows by itself that it has come
   case ir::Sync::Flag:
@@ -226,15 +227,19 @@ unsigned atomicBytes(ir::Sync sync) {
 
 std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
   std::vector<std::string> list;
-  bool lines = false, lines16 = false, words = false, waits = reliesOnWaits;
+  bool lines = false, lines16 = false, words = false, sums = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
     lines |= m.sync == ir::Sync::LL128;
     lines16 |= m.sync == ir::Sync::LL16;
     words |= m.sync == ir::Sync::LL;
-    waits |= m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 || m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
+    sums |= m.sync == ir::Sync::Counter16;
+    waits |= m.sync == ir::Sync::Counter16 || m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 ||
+             m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
   }
   if (lines16)
     list.push_back("aligned stores and loads of 16 bytes are single-copy atomic, which platforms have to declare");
+  if (sums)
+    list.push_back("aligned additions and loads of 16 bytes take effect at once, which platforms have to declare");
   if (lines)
     list.push_back("aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at once, arrive whole, which "
                    "platforms have to declare");
@@ -252,7 +257,7 @@ std::string strengthText(const ir::Program &program, const Verdict &verdict) {
   for (const ir::Mailbox &m : program.mailboxes) {
     ll |= m.sync == ir::Sync::LL;
     sentinel |= m.sync == ir::Sync::Sentinel;
-    counter |= m.sync == ir::Sync::Counter;
+    counter |= ir::adds(m.sync);
     grid |= m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter || (program.chunks && m.reuse == ir::Reuse::Ack);
   }
   std::string text = verdict.assumptions.empty() ? "the PTX memory model alone" : "the PTX memory model";

@@ -193,7 +193,7 @@ Manifest buildManifest(const Program &program) {
     m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program), program.hasCounts()};
     m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
   }
-  const auto counts = [](const Mailbox &box) { return box.sync == Sync::Counter; };
+  const auto counts = [](const Mailbox &box) { return adds(box.sync); };
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");
   m.proof = program.proof;
   m.strength = program.strength;

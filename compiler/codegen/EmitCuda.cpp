@@ -127,6 +127,7 @@ private:
     case Sync::Flag: return "flag";
     case Sync::Barrier: return "plain";
     case Sync::Counter: return "counter";
+    case Sync::Counter16: return "counter16";
     }
     return "";
   }

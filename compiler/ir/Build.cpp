@@ -106,6 +106,7 @@ private:
     else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;
     else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
     else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
+    else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
     else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
     if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
       refuse(decl.name.span, "a mailbox of another element type");

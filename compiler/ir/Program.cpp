@@ -13,6 +13,7 @@ llvm::StringRef keyword(Sync sync) {
   case Sync::Flag: return "flag";
   case Sync::Barrier: return "barrier";
   case Sync::Counter: return "counter";
+  case Sync::Counter16: return "counter16";
   }
   return {};
 }
@@ -26,6 +27,7 @@ Wire wireOf(Sync sync) {
   case Sync::Flag:
   case Sync::Barrier: return {16, 16};
   case Sync::Counter: return {16, 16, 1, 8, 90};
+  case Sync::Counter16: return {12, 16, 1, 16, 90, 4};
   }
   return {};
 }

@@ -206,7 +206,7 @@ private:
     if (const auto *read = std::get_if<Read>(&stmt.op())) box = read->box;
     if (box == kNone) return kNone;
     const Sync sync = program.mailboxes[box].sync;
-    return sync == Sync::Sentinel || sync == Sync::Counter ? box : kNone;
+    return sync == Sync::Sentinel || adds(sync) ? box : kNone;
   }
 
   /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read.

@@ -43,25 +43,26 @@ void checkSentinel(Context &context, const Mailbox &mailbox) {
         .help("use `ll`, `ll128` or `flag`");
 }
 
-void checkCounter(Context &context, const Mailbox &mailbox) {
-  Span where = placeOf(mailbox, SyncMode::Counter);
+void checkCounter(Context &context, const Mailbox &mailbox, SyncMode mode) {
+  const std::string name = "`" + std::string(keyword(mode)) + "`";
+  Span where = placeOf(mailbox, mode);
   const Algorithm &algorithm = *context.algorithm;
   auto refuse = [&](std::string message, std::string help) {
     context.error(DiagnosticKind::ModeIllegal, where, std::move(message)).help(std::move(help));
   };
   if (algorithm.order != Order::Any)
-    refuse("`counter` adds in the order of arrival", "declare the algorithm with `order any`");
+    refuse(name + " adds in the order of arrival", "declare the algorithm with `order any`");
   bool onlySum = algorithm.ops.empty() || (algorithm.ops.size() == 1 && algorithm.ops[0] == ReduceOp::Sum);
   if (!onlySum)
-    refuse("`counter` can only sum", "restrict the algorithm: `for " + context.collective.name + "<" +
+    refuse(name + " can only sum", "restrict the algorithm: `for " + context.collective.name + "<" +
                                          context.collective.op->name.text + " in {sum}>`");
-  if (mailbox.counted) refuse("a `counted` mailbox cannot be a `counter`", "");
+  if (mailbox.counted) refuse("a `counted` mailbox cannot be a " + name, "");
   bool possible = false;
   for (DType type : context.dtypes) {
     DType element = mailbox.type.isValue() ? instantiate(mailbox.type.element, type) : DType::F32;
     possible |= element == DType::F32 || element == DType::F16 || element == DType::BF16;
   }
-  if (!possible) refuse("`counter` adds `f32`, `f16` and `bf16` only", "");
+  if (!possible) refuse(name + " adds `f32`, `f16` and `bf16` only", "");
 }
 
 void checkElement(Context &context, Mailbox &mailbox) {
@@ -143,7 +144,7 @@ void checkMailbox(Context &context, Mailbox &mailbox) {
   resolveSync(context, mailbox.sync, mailbox.syncParam, mailbox.syncMode);
   for (SyncMode mode : modesOf(mailbox.syncParam, mailbox.syncMode)) {
     if (mode == SyncMode::Sentinel) checkSentinel(context, mailbox);
-    if (mode == SyncMode::Counter) checkCounter(context, mailbox);
+    if (mode == SyncMode::Counter || mode == SyncMode::Counter16) checkCounter(context, mailbox, mode);
   }
   checkReuse(context, mailbox);
   context.scope.declare(mailbox.name, &mailbox);

@@ -72,13 +72,13 @@ private:
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void callWarp(Thread *lanes);
   Pending *issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                 emulated::Combine add, bool multicast = false);
+                 emulated::Combine add, unsigned each = 0, bool multicast = false);
   void issueAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order,
                 bool multicast);
   const Segment &locateOfAll(std::uint64_t address, unsigned bytes, const char *verb);
   std::vector<unsigned> shuffledRanks();
   void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
-             emulated::Combine add);
+             emulated::Combine add, unsigned each);
   void commit(Pending &unit);
   Pending &firstOf(Pending &unit);
   void commitInOrder(Pending &unit);

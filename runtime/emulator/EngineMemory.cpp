@@ -161,7 +161,8 @@ void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned
     if (p->cta != thread.cta || p->multicast || !p->overlaps(offset, bytes)) continue;
     if (p->thread != &thread) thread.sawMate = true;
     if (p->add) {
-      if (p->offset >= offset && p->offset + p->size <= offset + bytes) p->add(image + p->offset, p->bytes);
+      for (unsigned at = 0; at < p->size; at += p->each)
+        if (p->offset + at >= offset && p->offset + at + p->each <= offset + bytes) p->add(image + p->offset + at, p->bytes + at);
       continue;
     }
     const unsigned from = std::max<unsigned>(offset, p->offset);
@@ -185,7 +186,7 @@ void Engine::issueAll(std::uint64_t address, const void *value, unsigned element
   if (races) watchRace(*running, address, false, order);
   if (policy.checkThreads) watchThread(*running, address);
   for (unsigned k = 0; k < count; ++k)
-    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr, multicast);
+    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr, 0, multicast);
 }
 
 void Engine::storeToAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements) {
@@ -224,9 +225,11 @@ void Engine::addEach(std::uint64_t address, const void *value, unsigned elementB
   ++statistics.stores;
   mayYield();
   Line &line = locate(address, elementBytes * elements, "add");
-  for (unsigned k = 0; k < elements; ++k)
-    issue(*running, line, address + k * elementBytes, elementBytes,
-          static_cast<const std::uint8_t *>(value) + k * elementBytes, add);
+  if (races && memory.near(address)->member) races->add(*running, memory.location(address));
+  // Whole where stores of as many bytes are, else element by element.
+  const unsigned bytes = elementBytes * elements, unit = unsigned(policy.atomicity) >= bytes ? bytes : elementBytes;
+  for (unsigned at = 0; at < bytes; at += unit)
+    issue(*running, line, address + at, unit, static_cast<const std::uint8_t *>(value) + at, add, elementBytes);
 }
 
 void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
@@ -235,7 +238,7 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   mayYield();
   Line &line = locate(address, 4, "add");
   if (races) watchRace(*running, address, false, order);
-  issue(*running, line, address, 4, &value, addWord);
+  issue(*running, line, address, 4, &value, addWord, 4);
 }
 
 /// The last lane to come does it for all.
@@ -300,12 +303,12 @@ void Engine::callWarp(Thread *lanes) {
 
 /// The unit, if it has to wait.
 Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                       coll::emulated::Combine add, bool multicast) {
+                       coll::emulated::Combine add, unsigned each, bool multicast) {
   Cta &cta = *thread.cta;
   const unsigned offset = address % 16;
   if (fair()) {
     if (policy.trace) trace(thread, add ? "adds" : "stores", address, bytes, value);
-    apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add);
+    apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add, each);
     return nullptr;
   }
   if (freeUnits.empty()) {
@@ -316,7 +319,7 @@ Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsign
   freeUnits.pop_back();
   unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = 0;
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
-  unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add;
+  unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add, unit.each = std::uint8_t(each);
   unit.multicast = multicast;
   unit.below = unit.above = 0;
   unit.address = address;
@@ -334,7 +337,7 @@ Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsign
 
 /// A store takes effect for all threads of all ranks at once.
 void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
-                   coll::emulated::Combine add) {
+                   coll::emulated::Combine add, unsigned each) {
   const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
   ++now;
   for (unsigned w = firstWord; w <= lastWord; ++w) {
@@ -342,7 +345,8 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
     line.time[w] = now;
     line.writer[w] = std::uint16_t(writer);
   }
-  if (add) add(line.value + offset, value);
+  if (add)
+    for (unsigned at = 0; at < bytes; at += each) add(line.value + offset + at, value + at);
   else std::memcpy(line.value + offset, value, bytes);
   std::uint32_t waiter = line.waiters;
   line.waiters = 0;
@@ -382,7 +386,7 @@ void Engine::commit(Pending &unit) {
   if (unit.above) units[unit.above].below = 0;
   if (unit.below) units[unit.below].above = 0;
   if (policy.trace) trace(*unit.thread, unit.add ? "adds" : "stores", unit.address, unit.size, unit.bytes);
-  apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add);
+  apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add, unit.each);
   if (const Segment &segment = *memory.near(unit.address); !isOwners(segment) && status == Result::Ok)
     noteUntimely(segment, *unit.thread, unit.address, "store that takes effect");
 

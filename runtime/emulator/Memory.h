@@ -29,7 +29,8 @@ struct Pending {
   std::uint32_t below, above; ///< its neighbours in a line of 128 bytes that are yet to take effect; 0: none
   std::uint8_t offset, size;
   bool multicast;        ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
-  emulated::Combine add; ///< how to add its element instead of replacing; null: replaces
+  emulated::Combine add; ///< how to add an element instead of replacing it; null: replaces
+  std::uint8_t each;     ///< bytes of such an element
   std::uint8_t bytes[16];
   std::uint64_t address;
 

@@ -60,7 +60,7 @@ void RaceDetector::settle(const Thread &thread) {
     if (load.order != Order::Weak) {
       // A relaxed load that finds nothing new is a slot that the kernel has no interest in and reads only because
       // that is cheaper than a branch; what it finds has no meaning.
-      if (!writer.thread || t.known[writer.thread] >= writer.clock) continue;
+      if (!writer.thread || (!place.added && t.known[writer.thread] >= writer.clock)) continue;
       join(t.known, *place.known);
       t.known[writer.thread] = writer.clock;
       join(t.observed, *place.released);
@@ -78,20 +78,43 @@ void RaceDetector::settle(const Thread &thread) {
   t.unsettled.clear();
 }
 
+void RaceDetector::checkOverwritten(const Place &place, const Event &stored, const Event &writer, std::uint64_t location) {
+  const PerThread &t = threads[writer.thread];
+  for (const Event &reader : place.readers)
+    if (reader.thread != writer.thread && t.known[reader.thread] < reader.clock)
+      report(Race::OverwritesRead, reader, writer, location);
+  // What somebody has read who comes before this store, the store comes after.
+  if (place.readers.empty() && stored.thread && stored.thread != writer.thread && t.performed[stored.thread] < stored.clock)
+    report(Race::OverwritesStore, stored, writer, location);
+}
+
+void RaceDetector::add(const Thread &thread, std::uint64_t location) {
+  settle(thread);
+  PerThread &t = of(thread);
+  Place &place = places[location / 16 * 16];
+  const Event writer = {thread.number, t.launch, t.known[thread.number] + 1};
+  if (!place.added) place.base = place.writer;
+  checkOverwritten(place, place.base, writer, location);
+  t.known[thread.number] = writer.clock;
+  t.knownCopy = nullptr;
+  auto known = std::make_shared<Clock>(t.known), released = std::make_shared<Clock>(t.fenced),
+       performed = std::make_shared<Clock>(t.performed);
+  if (place.added) join(*known, *place.known), join(*released, *place.released), join(*performed, *place.performed);
+  place.known = std::move(known), place.released = std::move(released), place.performed = std::move(performed);
+  place.writer = writer;
+  place.added = true;
+  place.readers.clear();
+}
+
 void RaceDetector::store(const Thread &thread, std::uint64_t location, bool flag, Order order) {
   settle(thread);
   PerThread &t = of(thread);
   Place &place = places[location / (flag ? 4 : 16) * (flag ? 4 : 16)];
   const Event writer = {thread.number, t.launch, t.known[thread.number] + 1};
   if (!flag) {
-    for (const Event &reader : place.readers)
-      if (reader.thread != thread.number && t.known[reader.thread] < reader.clock)
-        report(Race::OverwritesRead, reader, writer, location);
-    // What somebody has read who comes before this store, the store comes after.
-    if (place.readers.empty() && place.writer.thread && place.writer.thread != thread.number &&
-        t.performed[place.writer.thread] < place.writer.clock)
-      report(Race::OverwritesStore, place.writer, writer, location);
+    checkOverwritten(place, place.writer, writer, location);
     place.readers.clear();
+    place.added = false;
   }
   if (!t.knownCopy) t.knownCopy = std::make_shared<const Clock>(t.known);
   if (!t.fencedCopy) t.fencedCopy = std::make_shared<const Clock>(t.fenced);

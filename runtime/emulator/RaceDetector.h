@@ -28,6 +28,8 @@ public:
   void threadEnds(const Thread &thread);
   void load(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
   void store(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
+  /// Of elements, to what is there: in any order with other additions, but after the clear before them and its reads.
+  void add(const Thread &thread, std::uint64_t location);
   void fence(const Thread &thread);
   void arrives(const Thread &thread) { settle(thread); } ///< at a CTA barrier
   void ctaBarrier(const std::vector<Thread *> &threads); ///< all have arrived
@@ -77,12 +79,15 @@ private:
     std::shared_ptr<const Clock> released; ///< what an acquire of this store gains
     std::shared_ptr<const Clock> performed; ///< stores that take effect before this one
     std::vector<Event> readers;
+    bool added = false; ///< by the writer and others, whose clocks are in those above
+    Event base;         ///< then: whoever stored before them
   };
 
   PerThread &of(const Thread &thread) { return threads[thread.number]; }
   static void join(Clock &into, const Clock &other);
   void settle(const Thread &thread);
   void performAll(const Thread &thread);
+  void checkOverwritten(const Place &place, const Event &stored, const Event &writer, std::uint64_t location);
   void report(Race::Kind kind, Event first, Event second, std::uint64_t location);
 
   std::vector<PerThread> threads;

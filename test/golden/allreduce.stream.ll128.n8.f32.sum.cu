@@ -37,7 +37,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  // allreduce.coll:111    pipeline c in 0 .. chunks(X[0], 512Ki) {
+  // allreduce.coll:123    pipeline c in 0 .. chunks(X[0], 512Ki) {
   const coll::Chunks<18432> chunks(Packet::count(pieces.piece));
 #pragma unroll 1
   for (coll::u32 c = 0; c < chunks.count(); ++c) {
@@ -45,7 +45,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
     Shape::forEach(launch, chunks.size(c), [&](coll::u32 k) {
       const coll::u32 i = chunks.first(c) + k;
-      // allreduce.coll:112    forall p in ranks: X[p] -> p.rs[me]
+      // allreduce.coll:124    forall p in ranks: X[p] -> p.rs[me]
       Packet x[N]; // by how many places the rank is after me
 #pragma unroll
       for (int hop = 0; hop < N; ++hop) {
@@ -60,17 +60,17 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
         Rs::send(launch, hop, me, k, x[hop]);
       }
 
-      // allreduce.coll:113    let s = reduce(op, r in ranks: rs[r])
+      // allreduce.coll:125    let s = reduce(op, r in ranks: rs[r])
       Packet s = {};
       if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
         s = coll::reduceSlots<Op, T, Rs>(launch, k, x[0]);
 
-        // allreduce.coll:114    forall p in ranks: s -> p.ag[me]
+        // allreduce.coll:126    forall p in ranks: s -> p.ag[me]
 #pragma unroll
         for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, k, s);
       }
 
-      // allreduce.coll:115    forall r in ranks: Y[r] = ag[r]
+      // allreduce.coll:127    forall r in ranks: Y[r] = ag[r]
       coll::eachSlot<Ag>(
           launch, k, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
           [&](coll::u32 r, const Packet &ag) {

@@ -1,4 +1,5 @@
-// Mailboxes of sync mode `counter`: all ranks add into one slot, whose owner counts them.
+// Mailboxes of sync mode `counter`: all ranks add into one slot, whose owner counts them; and of `counter16`, whose lines
+// count themselves.
 #include "CheckPrograms.h"
 
 #include "check/Check.h"
@@ -30,6 +31,7 @@ struct Counted {
   bool signalFirst = false; ///< counted before it is added
   bool notAll = false;      ///< rank 0 adds nothing
   bool whole = false;       ///< every rank sums all of it
+  bool lines = false;       ///< `counter16`: nothing is announced
 };
 
 /// forall p: X[p] +> p.acc; let s = acc; forall p: s -> p.ag[me]; forall r: Y[r] = ag[r]. Or with `whole`: y = acc.
@@ -39,7 +41,7 @@ ir::Program counted(const Counted &o) {
   const std::vector<std::string> M = {"M"};
   const auto part = [&](ir::Index i) { return o.whole ? whole(M) : piece(M, std::move(i)); };
   const auto x = b.in("x", M), y = b.out("y", M);
-  const auto acc = b.box("acc", num(1), part(me()), o.copies, ir::Sync::Counter);
+  const auto acc = b.box("acc", num(1), part(me()), o.copies, o.lines ? ir::Sync::Counter16 : ir::Sync::Counter);
   const auto ag = o.whole ? ir::kNone : b.box("ag", num(o.ranks), piece(M, var("slot")));
   const auto v = b.value("X", part(var("p"))), s = b.value("acc", part(me())), g = b.value("ag", piece(M, var("g")));
   b.ensuresReduction(b.all(y), b.all(x));
@@ -51,7 +53,7 @@ ir::Program counted(const Counted &o) {
   ir::Stmt signal = b.signal(var("q"), acc, num(0));
   if (o.notAll) signal = b.when(me(), block(signal));
   ir::Stmt signals = b.forRanks("q", block(signal));
-  ir::Block reads = block(b.read(s, acc, num(0)));
+  ir::Block reads = block(o.lines ? b.poll(s, acc, num(0)) : b.read(s, acc, num(0)));
   if (o.clear) reads.push_back(b.clear(acc, num(0)));
   if (o.whole) {
     reads.push_back(b.store(b.all(y), s));
@@ -60,10 +62,11 @@ ir::Program counted(const Counted &o) {
     reads.push_back(b.forRanks("g", block(b.poll(g, ag, var("g")), b.store(b.pieceOf(y, var("g")), g))));
   }
   ir::Block body;
-  if (o.signal && o.signalFirst) body.push_back(signals);
+  const bool announces = o.signal && !o.lines;
+  if (announces && o.signalFirst) body.push_back(signals);
   body.push_back(adds);
-  if (o.signal && !o.signalFirst) body.push_back(signals);
-  if (o.await) body.push_back(b.await(acc, num(0)));
+  if (announces && !o.signalFirst) body.push_back(signals);
+  if (o.await && !o.lines) body.push_back(b.await(acc, num(0)));
   body.push_back(b.packets(domain, std::move(reads)));
   return b.finish(std::move(body));
 }
@@ -104,4 +107,17 @@ TEST(Counter, AllRanksMustAdd) {
 
 TEST(Counter, EachRankItsOwnSumIsAnother) {
   EXPECT_EQ(refutation(counted({.whole = true})).kind, Kind::RankDivergentOrder);
+}
+
+TEST(Counter, LinesThatCountThemselvesNeedNoAnnouncement) {
+  for (int n : {2, 3, 5, 8}) {
+    const Verdict v = verdict(counted({.ranks = n, .lines = true}));
+    ASSERT_TRUE(v.proved) << v.summary;
+    EXPECT_GT(v.copies.at(0), 1) << "what clears a line is released by the end of the launch only";
+    EXPECT_NE(v.strength.find("additions and loads of 16 bytes"), std::string::npos) << v.strength;
+  }
+  const Verdict v = verdict(counted({.lines = true}));
+  EXPECT_FALSE(verdict(counted({.copies = v.copies.at(0) - 1, .lines = true})).proved);
+  EXPECT_EQ(refutation(counted({.clear = false, .lines = true})).kind, Kind::StaleSentinel);
+  EXPECT_EQ(refutation(counted({.notAll = true, .lines = true})).kind, Kind::Deadlock);
 }
