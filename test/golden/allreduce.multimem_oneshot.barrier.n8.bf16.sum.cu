@@ -34,13 +34,13 @@ __device__ inline void multimem_oneshot(coll::Launch<N> &launch, const Args &a) 
   const coll::u32 me = launch.me();
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
-    // allreduce.coll:123    x -> all.box[me]
+    // allreduce.coll:135    x -> all.box[me]
     const Packet x = coll::load<Shape, Packet>(launch, a.x, i, a.M);
     launch.begin();
     coll::sendToOthers<Box>(launch, a.all, me, i, x);
   });
 
-  // allreduce.coll:124    y = reduce(op, r in ranks: box[r])
+  // allreduce.coll:136    y = reduce(op, r in ranks: box[r])
   launch.barrier(0);
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {

@@ -32,20 +32,20 @@ __device__ inline void multimem_twoshot(coll::Launch<N> &launch, const Args &a) 
   const coll::u32 me = launch.me();
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
-  // allreduce.coll:135    entry barrier
+  // allreduce.coll:147    entry barrier
   launch.barrier(0);
 
   Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
-    // allreduce.coll:136    let s = reduce(op, p in all: p.X[me])
+    // allreduce.coll:148    let s = reduce(op, p in all: p.X[me])
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
       const Packet s = coll::reduceAll<Shape, Op, Packet>(launch, a.x, a.xOfAll, pieces.begin(me), i, pieces.size(me));
 
-      // allreduce.coll:137    s -> all.Y[me]
+      // allreduce.coll:149    s -> all.Y[me]
       coll::storeToAll<Shape>(launch, a.y, a.yOfAll, pieces.begin(me), i, pieces.size(me), s);
     }
   });
 
-  // allreduce.coll:138    exit barrier
+  // allreduce.coll:150    exit barrier
   launch.barrier(1);
   launch.finish();
 }

@@ -31,6 +31,7 @@ std::string without(std::string text, const std::string &line) {
 const char *const kOverwrite = R"(
 extern "C" __global__ void overwrite(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
+  launch.start(); // waits for the kernels before
   for (coll::u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < a.M; i += gridDim.x * blockDim.x)
     coll::ptx::store4(const_cast<float *>(a.x[0]) + i, 0x3f800000);
   launch.finish();
