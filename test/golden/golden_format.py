@@ -1,10 +1,10 @@
 """The lit format of test/golden: two tests for every instance of the standard library.
 
 `golden/NAME` compares the CUDA text with the file NAME beside this one, or rewrites that with `-Dupdate-golden=1`.
-`golden/nvrtc/NAME` compiles the instance for every architecture that it and the NVRTC found here both allow; with 8
-ranks, whose text is the same but for numbers, for the lowest and for sm_90 alone unless the run is a full one, and with
-2 ranks and f32, whose text hardly differs from bf16's, for the newest too. The other element types and
-operators, of which there is no golden text, are compiled for the lowest and sm_90.
+`golden/nvrtc/NAME` compiles the instance, in a full run for every architecture that it and the NVRTC found here both
+allow. Else with 2 ranks and bf16 for the lowest, sm_90, the newest and two others by turns; with f32, whose text hardly
+differs, without those two; with 8 ranks, whose text is the same but for numbers, for the lowest and sm_90. The other
+element types and operators, of which there is no golden text, are always compiled for these two.
 A file that no instance has is a failure too, so that nothing stale stays.
 """
 import difflib
@@ -122,8 +122,10 @@ class GoldenFormat(lit.formats.TestFormat):
         name = test.path_in_suite[-1]
         if archs and (name not in self.instances or ".n8." in name and not test.config.full):
             archs = sorted({archs[0], 90}.intersection(archs))
-        elif archs and ".bf16" not in name and not test.config.full:
-            archs = sorted({archs[0], 90, archs[-1]}.intersection(archs))
+        elif archs and not test.config.full:
+            turn = sorted(self.instances).index(name)
+            others = {archs[turn % len(archs)], archs[(turn + len(archs) // 2) % len(archs)]} if ".bf16" in name else set()
+            archs = sorted(({archs[0], 90, archs[-1]} | others).intersection(archs))
         for arch in archs:
             built = run(test.config.coll, "emit", *arguments, "--stage", "cubin", "--arch", "sm_%d" % arch,
                         "-o", os.devnull)
