@@ -32,8 +32,14 @@ void append(Content &content, Segment segment) {
 
 Segment Symbols::combine(ReduceOp op, const Segment &a, const Segment &b) {
   // a op b has the bits of b op a, for all operators and types: one node for both.
-  if (std::tie(b.node, b.shift) < std::tie(a.node, a.shift)) return combine(op, b, a);
-  return {a.begin, a.end, intern({int(op), a.node, b.node, b.shift - a.shift}), a.shift};
+  return std::tie(b.node, b.shift) < std::tie(a.node, a.shift) ? pair(int(op), b, a) : pair(int(op), a, b);
+}
+
+/// What is made of two, over the elements of `a`. A side that is the same everywhere has no position.
+Segment Symbols::pair(int code, const Segment &a, const Segment &b) {
+  const bool leftHas = !isEverywhere(a.node), rightHas = !isEverywhere(b.node);
+  const std::int64_t delta = leftHas && rightHas ? b.shift - a.shift : 0;
+  return {a.begin, a.end, intern({code, a.node, b.node, delta}), leftHas ? a.shift : rightHas ? b.shift : 0};
 }
 
 void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &out) {
@@ -94,6 +100,15 @@ Content Symbols::everywhere(Code code, std::int64_t detail) {
   return {{0, UINT64_MAX, intern({code, ir::kNone, ir::kNone, detail}), 0}};
 }
 
+/// Whether a node is one number, whatever the element: made of constants and scalar arguments alone.
+bool Symbols::isEverywhere(Node node) const {
+  if (node < firstOperation) return false;
+  const Operation &o = operations[node - firstOperation];
+  if (o.op == kConstant || o.op == kArgument) return true;
+  if (o.op == kPrefix || o.left == ir::kNone || o.left < firstOperation) return false;
+  return (o.right == ir::kNone || isEverywhere(o.right)) && isEverywhere(o.left);
+}
+
 /// Whether all that a node can be is of a type, so that rounding to it changes nothing.
 bool Symbols::isA(Node node, DType type) const {
   if (node == kUnwritten) return false;
@@ -122,7 +137,7 @@ void Symbols::map(ir::Function function, const Content &a, const Content *b, DTy
   for (std::size_t i = 0, j = 0; i < a.size() && j < b->size();) {
     const Segment &x = a[i], &y = (*b)[j];
     const std::uint64_t begin = std::max(x.begin, y.begin), end = std::min(x.end, y.end);
-    append(out, {begin, end, intern({kMaps + int(function), x.node, y.node, y.shift - x.shift}), x.shift});
+    append(out, pair(kMaps + int(function), {begin, end, x.node, x.shift}, y));
     i += x.end == end, j += y.end == end;
   }
 }

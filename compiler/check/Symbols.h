@@ -96,6 +96,8 @@ private:
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
   bool isA(Node node, DType type) const;
+  bool isEverywhere(Node node) const;
+  Segment pair(int code, const Segment &a, const Segment &b);
   Node intern(const Operation &operation);
   void grow();
 };

@@ -29,8 +29,13 @@ static int writeAll(int fd, std::string_view text) {
 }
 
 void coll::tool::print(std::string_view text) {
+  static bool unread = false; // who reads has gone: what is left to say is the exit code
+  if (unread) return;
   const int error = writeAll(STDOUT_FILENO, text);
-  if (error == EPIPE) throw Failure{Exit::Good, ""};
+  if (error == EPIPE) {
+    unread = true;
+    return;
+  }
   if (error) throw Failure{Exit::BadInput, std::string("cannot write to standard output: ") + std::strerror(error)};
 }
 

@@ -1,5 +1,7 @@
 #include "tool/Sizes.h"
 
+#include "context/Parameters.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -19,6 +21,10 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
   std::vector<std::string> known = manifest.extents;
   for (const Manifest::Scalar &scalar : manifest.scalars) {
     if (name == scalar.name) {
+      if (!isScalar(value.str(), scalar.type))
+        throw Failure{Exit::BadInput, "`" + scalar.name + "=" + value.str() + "`: " +
+                                          (scalar.type == "f32" || scalar.type == "f64" ? "no number that an " + scalar.type + " can be"
+                                                                                        : "no whole number")};
       sizes.scalars[scalar.name] = value.str();
       return;
     }

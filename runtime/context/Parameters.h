@@ -6,6 +6,8 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <span>
 
 namespace coll {
@@ -30,6 +32,17 @@ inline std::uint64_t scalarBits(const Scalar &value, const std::string &type) {
   if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
   if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
   return std::uint64_t(value.integer);
+}
+
+/// Whether a text is a number of a scalar's type: no f32 is as large as 1e60, no rank is half.
+inline bool isScalar(const std::string &text, const std::string &type) {
+  char *end = nullptr;
+  if (type == "f32" || type == "f64") {
+    const double value = std::strtod(text.c_str(), &end);
+    return end != text.c_str() && !*end && (type == "f64" || !std::isfinite(value) || std::isfinite(float(value)));
+  }
+  std::strtoll(text.c_str(), &end, 0);
+  return end != text.c_str() && !*end;
 }
 
 /// A scalar as a person writes it: "2", "1e-6".

@@ -49,6 +49,10 @@ Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &
     for (const std::string &name : manifest.extents) extents.push_back(request.extents.at(name));
     if (auto good = layout.checkSize(extents); !good) return good.error();
   }
+  for (const auto &[name, text] : request.scalars)
+    for (const Manifest::Scalar &scalar : manifest.scalars)
+      if (scalar.name == name && !isScalar(text, scalar.type))
+        return Error{Error::Code::BadInput, "`" + name + "` is no " + scalar.type + ": " + text};
   for (const Manifest::Scalar &scalar : manifest.scalars)
     if (const auto given = request.scalars.find(scalar.name); given != request.scalars.end() && scalar.type == "rank")
       if (const Scalar root = parseScalar(given->second, scalar.type); root.integer < 0 || root.integer >= manifest.ranks)
