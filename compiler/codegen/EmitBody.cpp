@@ -39,7 +39,7 @@ public:
     out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
     if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
     if (auto split = splitExtents())
-      written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + product(*split) + "); // split(…, N)");
+      written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + names.product(*split) + "); // split(…, N)");
     if (program.chunks) chunks();
     else for (const Stmt &stmt : program.body) outer(stmt);
     if (names.trace) out.line("coll::stamp(coll::kReceived);");
@@ -101,16 +101,6 @@ private:
     for (const Value &v : program.values)
       if (v.length.kind == Length::Kind::Piece) extents = v.length.extents;
     return extents;
-  }
-
-  std::string product(const std::vector<std::string> &extents) const {
-    std::string text;
-    for (const std::string &e : extents) {
-      if (!text.empty()) text += " * ";
-      auto it = names.extents.find(e);
-      text += it != names.extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
-    }
-    return text.empty() ? "1" : text;
   }
 
   // ---- Chunks ----
@@ -290,7 +280,7 @@ private:
     text.vector = base(load.from), text.own = base(own);
     text.count = counts + this->text(element.index);
     text.ownCount = counts + this->text(element.index.substitute(loop.variable, Index::variable("me")));
-    text.length = product(load.from.length.extents);
+    text.length = names.product(load.from.length.extents);
     text.vectors = names.names.unique(program.values[load.result].name);
     text.counts = names.names.unique(program.buffers[element.buffer].name);
     text.vectorByRank = load.from.index.uses(loop.variable), text.countByRank = element.index.uses(loop.variable);
@@ -309,7 +299,7 @@ private:
     const std::string count = countNames[load.result] = names.names.unique(program.buffers[element.buffer].name);
     out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
              names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
-             product(load.from.length.extents) + ");");
+             names.product(load.from.length.extents) + ");");
     out.line(declarator(load.result) + " = coll::loadFirst<Packet>(launch, " + base(load.from) + ", " + slotPacket + ", " +
              count + ");");
   }
@@ -319,7 +309,7 @@ private:
     const std::string owned = own == kNone ? "" : ", " + countNames.at(own) + ", " + nameOf(own);
     out.line("coll::eachMessage<" + Twine(boxName(box)) + ">(");
     out.indent(4);
-    out.line("launch, " + messageNames.at(box) + ", " + slotPacket + ", " + product(program.values[result].length.extents) + owned + ",");
+    out.line("launch, " + messageNames.at(box) + ", " + slotPacket + ", " + names.product(program.values[result].length.extents) + owned + ",");
     out.open("[&](coll::u32 " + variables.at(loop.variable) + ", coll::u32 " + count + ", const Packet &" + part + ") {");
     opened = true;
     for (std::size_t s = 1; s < loop.body.size(); ++s)
@@ -357,7 +347,7 @@ private:
   }
 
   std::string domainText(const Length &domain) const {
-    return domain.kind == Length::Kind::Piece ? "pieces.piece" : product(domain.extents);
+    return domain.kind == Length::Kind::Piece ? "pieces.piece" : names.product(domain.extents);
   }
 
   static bool exchanges(const PacketLoop &loop) {
@@ -487,7 +477,7 @@ private:
     for (std::size_t s = begin; s < end; ++s) {
       countUses(stmts[s], inside);
       each(stmts[s], [&](const Stmt &stmt) { // what a rank keeps for itself goes by the name of what it sent
-        if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->own != kNone && isKept(send->own))
+        if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->own != kNone && program.isKept(send->own))
           --inside[send->value];
       });
     }
@@ -736,7 +726,7 @@ private:
     if (isCounted(loop)) return sendMessages(loop);
     if (loadsFirst(loop)) return loadThenSend(loop, others);
     for (const Stmt &s : loop.body)
-      if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && isKept(send->own)) {
+      if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own)) {
         if (others) valueNames[send->own] = nameOf(send->value);
         else declare(send->own);
       }
@@ -829,17 +819,8 @@ private:
     if (std::holds_alternative<Load>(stmt.op())) return true;
     const auto *send = std::get_if<Send>(&stmt.op());
     if (!send || send->own == kNone || !send->peer.isVariable(loop.variable)) return false;
-    if (!isKept(send->own)) return true;
+    if (!program.isKept(send->own)) return true;
     return llvm::none_of(loop.body, [&](const Stmt &s) { return resultOf(s) == send->value; });
-  }
-
-  bool isKept(ValueId own) const {
-    bool kept = false;
-    walk(program.body, [&](const Stmt &s) {
-      if (const auto *poll = std::get_if<Poll>(&s.op())) kept |= poll->own == own;
-      if (const auto *read = std::get_if<Read>(&s.op())) kept |= read->own == own;
-    });
-    return kept;
   }
 
   /// Whether a slice needs the number of a rank, rather than how far it is away.
@@ -863,7 +844,7 @@ private:
     const auto *send = std::get_if<Send>(&stmt.op());
     if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt);
     announce(send->where);
-    if (send->own == kNone || !isKept(send->own) || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
+    if (send->own == kNone || !program.isKept(send->own) || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
     out.line("if (hop == 0) " + Twine(nameOf(send->own)) + " = " + nameOf(send->value) + ";");
     out.line("else " + Twine(sendText(*send, "hop")));
   }
@@ -917,7 +898,7 @@ private:
     const std::string number = text(slice.index);
     switch (slice.length.kind) {
     case Length::Kind::Whole: return base;
-    case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + product(slice.length.extents) + ")");
+    case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
     case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")";
     }
     return {};
@@ -926,14 +907,14 @@ private:
   /// `pointer, i, length`: packet `i` of a slice.
   std::string place(const Slice &slice) const {
     const bool piece = slice.length.kind == Length::Kind::Piece;
-    return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : product(slice.length.extents));
+    return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : names.product(slice.length.extents));
   }
 
   /// `pointers, pointer of all, begin, i, length`: packet `i` of a slice of every rank.
   std::string placeOfAll(const Slice &slice) const {
     const std::string &name = program.buffers[slice.buffer].name, number = text(slice.index);
     const std::string base = "a." + names.buffers.at(name) + ", a." + names.buffersOfAll.at(name) + ", ";
-    const std::string elements = product(slice.length.extents);
+    const std::string elements = names.product(slice.length.extents);
     switch (slice.length.kind) {
     case Length::Kind::Whole: return base + "0, i, " + elements;
     case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;
@@ -962,6 +943,16 @@ private:
 };
 
 } // namespace
+
+std::string BodyNames::product(const std::vector<std::string> &authorExtents) const {
+  std::string text;
+  for (const std::string &e : authorExtents) {
+    if (!text.empty()) text += " * ";
+    auto it = extents.find(e);
+    text += it != extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
+  }
+  return text.empty() ? "1" : text;
+}
 
 void emitBody(const Program &program, BodyNames &names, CodeWriter &out) { BodyEmitter(program, names, out).run(); }
 

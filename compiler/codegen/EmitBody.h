@@ -17,6 +17,9 @@ struct BodyNames {
   std::string regionsOfAll;                        ///< the same for their regions
   bool trace = false;                                          ///< stamps are written
   std::string function;                                        ///< the template that holds the body
+
+  /// So many elements: extents of the author's multiplied, as text.
+  std::string product(const std::vector<std::string> &authorExtents) const;
 };
 
 /// Writes the body as a function template over Shape; sets names.function.

@@ -59,7 +59,7 @@ public:
     std::vector<std::string> rows = loop.domain.extents;
     const std::string length = rows.back();
     rows.pop_back();
-    out.open("coll::forRows<Shape, Packet>(launch, " + product(rows) + ", " + product({length}) + ", [&](const auto &row) {");
+    out.open("coll::forRows<Shape, Packet>(launch, " + names.product(rows) + ", " + names.product({length}) + ", [&](const auto &row) {");
     group(loop.body);
     countUses();
     for (std::size_t g = 0; g < groups.size(); ++g) emit(g);
@@ -170,16 +170,6 @@ private:
 
   // ---- Text ----
 
-  std::string product(const std::vector<std::string> &extents) const {
-    std::string text;
-    for (const std::string &e : extents) {
-      if (!text.empty()) text += " * ";
-      auto it = names.extents.find(e);
-      text += it != names.extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
-    }
-    return text.empty() ? "1" : text;
-  }
-
   std::string text(Index index) const {
     for (const auto &[author, name] : variables)
       if (author != name) index = index.substitute(author, Index::variable(name));
@@ -189,7 +179,7 @@ private:
   std::string base(const Slice &slice, const std::string &number) const {
     const std::string buffer = "a." + names.buffers.at(program.buffers[slice.buffer].name);
     if (slice.length.kind == Length::Kind::Whole) return buffer;
-    return buffer + " + " + number + " * (" + product(slice.length.extents) + ")";
+    return buffer + " + " + number + " * (" + names.product(slice.length.extents) + ")";
   }
 
   std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }

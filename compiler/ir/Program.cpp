@@ -51,6 +51,15 @@ unsigned Program::bulkUnits() const {
   return 1;
 }
 
+bool Program::isKept(ValueId v) const {
+  bool kept = false;
+  walk(body, [&](const Stmt &s) {
+    if (const auto *poll = std::get_if<Poll>(&s.op())) kept |= poll->own == v;
+    if (const auto *read = std::get_if<Read>(&s.op())) kept |= read->own == v;
+  });
+  return kept;
+}
+
 bool Program::multicastsMail() const {
   bool found = false;
   walk(body, [&](const Stmt &s) {

@@ -195,6 +195,9 @@ struct Program {
   ValueId addValue(std::string name, Length length);
   ValueId addValue(std::string name, Length length, DType type, Spread spread);
 
+  /// Whether a value is what this rank keeps of what it sends to all, where it would read its own slot.
+  bool isKept(ValueId v) const;
+
   bool hasCounts() const {
     return llvm::any_of(mailboxes, [](const Mailbox &m) { return m.counted; });
   }

@@ -57,19 +57,9 @@ private:
       const auto *send = std::get_if<Send>(&stmt.op());
       const bool message = send || std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count);
       if (!message || llvm::is_contained(inLoops, &stmt)) return;
-      if (const auto *load = std::get_if<Load>(&stmt.op()); load && isOwn(load->result)) return;
+      if (const auto *load = std::get_if<Load>(&stmt.op()); load && program.isKept(load->result)) return;
       refuse(stmt, "a message with a count outside a loop over `ranks`");
     });
-  }
-
-  /// Whether a value is what this rank keeps of what it sends to all.
-  bool isOwn(ValueId v) const {
-    bool own = false;
-    walk(program.body, [&](const Stmt &s) {
-      if (const auto *poll = std::get_if<Poll>(&s.op())) own |= poll->own == v;
-      if (const auto *read = std::get_if<Read>(&s.op())) own |= read->own == v;
-    });
-    return own;
   }
 
   void refuse(const Stmt &stmt, const std::string &what) {
