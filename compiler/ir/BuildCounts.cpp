@@ -1,6 +1,20 @@
 #include "ir/BuildCounts.h"
 
+#include "ir/BuildContract.h"
+#include "ir/BuildWindow.h"
+#include "ir/Builder.h"
+
 namespace coll::ir {
+
+bool isCount(const ast::Member &member) {
+  const auto *builtin = std::get_if<ast::Builtin>(&member.ref);
+  return builtin && *builtin == ast::Builtin::Count;
+}
+
+const ast::Call *prefixIn(const ast::Expr &expr) {
+  const auto *call = std::get_if<ast::Call>(&expr.node);
+  return call && call->function == ast::Function::Prefix ? call : nullptr;
+}
 
 ValueId polledIn(const Block &block, MailboxId box, const Index &slot) {
   for (const Stmt &s : block)
@@ -34,6 +48,58 @@ std::optional<BesideCounts> besideCounts(const Program &program) {
                "a `for` or `if` beside a `counted` mailbox"};
   });
   return found;
+}
+
+std::optional<Slice> Builder::element(const ast::Expr &expr) {
+  if (ownerOf(expr)) return std::nullopt;
+  return contractElement(program, expr, [&](const ast::Expr &e) { return index(e); });
+}
+
+void Builder::storeCount(const ast::Expr &target, const ast::Member &count, SourceOffset where, Block &out) {
+  const auto to = element(target);
+  if (!to || program.buffers[to->buffer].dtype != DType::U32) return refuse(target.span, "this place for a count");
+  const ValueId v = value(*count.base, out);
+  if (ok) out.push_back(StoreCount{*to, v, where});
+}
+
+void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out) {
+  const auto to = slice(*target.args[0]);
+  if (!to) return refuse(target.args[0]->span, "this target of an assignment");
+  const ValueId v = value(*s.value, out);
+  if (!ok) return;
+  if (!program.values[v].count || !program.values[v].length.sameDomain(to->length))
+    return refuse(s.value->span, "a change of shape");
+  const auto *member = std::get_if<ast::Member>(&target.args[1]->node);
+  const auto length = member ? std::nullopt : element(*target.args[1]);
+  const bool same = member ? isCount(*member) && value(*member->base, out) == v
+                           : length && isCountOf(program, out, *length, v);
+  if (!same) return refuse(target.args[1]->span, "a prefix of another length than the value's");
+  out.push_back(Store{*to, v, where});
+}
+
+ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out) {
+  const auto from = slice(*call.args[0]);
+  const auto length = element(*call.args[1]);
+  if (!from || from->owner) return refuse(call.args[0]->span, "a prefix of this"), 0;
+  if (!length || program.buffers[length->buffer].direction != Direction::In ||
+      program.buffers[length->buffer].dtype != DType::U32)
+    return refuse(call.args[1]->span, "a prefix of a length that is not an element of a `u32` input"), 0;
+  if (program.buffers[from->buffer].direction != Direction::In || from->length.kind == Length::Kind::Piece)
+    return refuse(call.args[0]->span, "a prefix of this"), 0;
+  if (llvm::any_of(program.aliases, [&](const auto &pair) { return pair.first.buffer == length->buffer || pair.second.buffer == length->buffer; }))
+    return refuse(call.args[1]->span, "counts that may lie where a result does"), 0;
+  std::vector<std::string> &bound = program.buffers[length->buffer].bound;
+  if (!bound.empty() && bound != from->length.extents) return refuse(expr.span, "counts of vectors of unlike length"), 0;
+  bound = from->length.extents;
+  const Buffer &buffer = program.buffers[from->buffer];
+  const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);
+  program.values[v].count = Count{*length};
+  return out.push_back(Load{v, *from, expr.span.begin}), v;
+}
+
+void Builder::checkCounts() {
+  if (const auto found = besideCounts(program))
+    refuse({std::uint32_t(found->where), std::uint32_t(found->where)}, found->construct);
 }
 
 } // namespace coll::ir

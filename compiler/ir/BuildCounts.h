@@ -6,6 +6,11 @@
 
 namespace coll::ir {
 
+/// `box.count` or `box[i].count`.
+bool isCount(const ast::Member &member);
+/// The call, if an expression is `prefix(e, n)`.
+const ast::Call *prefixIn(const ast::Expr &expr);
+
 /// The value that a poll of this slot of a mailbox made, in this block; kNone if there is none.
 ValueId polledIn(const Block &block, MailboxId box, const Index &slot);
 

@@ -1,0 +1,111 @@
+// Arithmetic on data: where its operations go, and how a vector of one row or one number goes with a matrix.
+#include "ir/Builder.h"
+#include "sema/Walk.h"
+
+namespace coll::ir {
+
+int Builder::operand(const ast::Expr &expr) { return value(expr, *block, true); }
+
+int Builder::scaleOf(const ast::Let &quantised, ast::Span where) {
+  auto scale = scales.find(&quantised);
+  if (scale == scales.end()) return refuse(where, "this `.scale`"), 0;
+  return scale->second;
+}
+
+int Builder::constant(double value, ast::Span where) {
+  const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+  return block->push_back(Constant{v, value, where.begin}), v;
+}
+
+int Builder::argument(const std::string &scalar, ast::Span where) {
+  const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+  return block->push_back(Argument{v, scalar, where.begin}), v;
+}
+
+int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
+  if (!ok) return 0;
+  if (b != kNone) align(a, b, where);
+  const Value &x = program.values[a], &y = program.values[b == kNone ? a : b];
+  const Length length = x.spread == Spread::Everywhere ? y.length : x.length;
+  const ValueId v = program.addValue("", length, type, std::min(x.spread, y.spread));
+  const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };
+  if (isRow(a) && (b == kNone || isRow(b)) && program.values[v].spread != Spread::Everywhere) rows.insert(v);
+  return block->push_back(Map{v, function, a, b, where.begin}), v;
+}
+
+int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
+  if (!ok) return 0;
+  const Value &of = program.values[value];
+  if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
+  if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
+  rows.clear(); // a vector that is reduced is no row of another
+  const ValueId v = program.addValue("", of.length, DType::F32, group ? Spread::Group : Spread::Row);
+  return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
+}
+
+DType Builder::typeOf(int value) const { return program.values[value].dtype; }
+
+ValueId Builder::quantise(const ast::Let &let, const ast::Call &call, Block &out) {
+  Block *before = std::exchange(block, &out);
+  const Arithmetic::Quantised q = Arithmetic(*this, program.dtype).quantise(call, let.value->span);
+  block = before;
+  scales[&let] = q.scale;
+  return q.value;
+}
+
+ValueId Builder::converted(ValueId v, DType type, ast::Span where, Block &out) {
+  if (!ok || program.values[v].dtype == type) return v;
+  Block *before = std::exchange(block, &out);
+  v = map(Function::Convert, v, kNone, type, where);
+  block = before;
+  return v;
+}
+
+void Builder::align(ValueId a, ValueId b, ast::Span where) {
+  const Value &x = program.values[a], &y = program.values[b];
+  if (x.spread == Spread::Everywhere || y.spread == Spread::Everywhere || x.length.sameDomain(y.length)) return;
+  const bool firstIsRow = rows.count(a);
+  if (!firstIsRow && !rows.count(b)) return refuse(where, "vectors of different shape");
+  const Length length = firstIsRow ? y.length : x.length;
+  stretchRows(length, where);
+}
+
+void Builder::stretchRows(const Length &length, ast::Span where) {
+  if (length.extents.size() < 2) return rows.clear();
+  std::vector<Block *> blocks{&program.body, block};
+  for (const auto &loop : loops) blocks.push_back(loop.second);
+  for (ValueId v : rows) {
+    if (program.values[v].length.extents.front() != length.extents.back())
+      return refuse(where, "vectors of different shape");
+    if (length.kind == Length::Kind::Piece) return refuse(where, "a row beside a piece of a matrix");
+    program.values[v].length = length;
+    for (Block *b : blocks)
+      for (Stmt &s : *b)
+        if (auto *load = std::get_if<Load>(&s.op()); load && load->result == v) load->everyRow = true;
+  }
+  rows.clear();
+}
+
+void Builder::findComputedWith(const ast::Block &stmts) {
+  const auto names = [&](const ast::Expr &expr) {
+    sema::forEach(expr, [&](const ast::Expr &part) {
+      if (!isArithmetic(part)) return true;
+      sema::forEach(part, [&](const ast::Expr &inner) {
+        const auto *name = std::get_if<ast::NameRef>(&inner.node);
+        if (const auto *let = name ? std::get_if<const ast::Let *>(&name->ref) : nullptr) computedWith.insert(*let);
+        return true;
+      });
+      return false;
+    });
+  };
+  for (const ast::Stmt &stmt : stmts) {
+    if (const auto *s = std::get_if<ast::Let>(&stmt.node)) names(*s->value);
+    if (const auto *s = std::get_if<ast::Assign>(&stmt.node)) names(*s->value);
+    if (const auto *s = std::get_if<ast::Send>(&stmt.node)) names(*s->value);
+    if (const auto *s = std::get_if<ast::Forall>(&stmt.node)) findComputedWith(s->body);
+    if (const auto *s = std::get_if<ast::For>(&stmt.node)) findComputedWith(s->body);
+    if (const auto *s = std::get_if<ast::If>(&stmt.node)) findComputedWith(s->then), findComputedWith(s->otherwise);
+  }
+}
+
+} // namespace coll::ir

@@ -1,0 +1,153 @@
+// What goes between ranks: mailboxes, sends to them and reads of them, pushes into windows and waits for those, barriers;
+// and what is known of mailboxes only once all sends have been seen.
+#include "ir/BuildCounts.h"
+#include "ir/Builder.h"
+
+namespace coll::ir {
+namespace {
+
+Reuse reuseOf(ast::ReuseRule rule) {
+  switch (rule) {
+  case ast::ReuseRule::DoubleBuffer: return Reuse::DoubleBuffer;
+  case ast::ReuseRule::Ack: return Reuse::Ack;
+  case ast::ReuseRule::Barrier: return Reuse::Barrier;
+  }
+  return Reuse::Auto;
+}
+
+/// The same for every rank: a loop that the emitter has one instruction for.
+void multicast(Stmt stmt, ast::Span span, Block &out) {
+  ForRanks all{kAll, {}, span.begin};
+  all.body.push_back(std::move(stmt));
+  out.push_back(std::move(all));
+}
+
+} // namespace
+
+void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
+  const ast::SyncMode mode = *member.syncOf(decl);
+  Mailbox box;
+  box.name = decl.name.text;
+  box.where = where;
+  if (mode == ast::SyncMode::Ll) box.sync = Sync::LL;
+  else if (mode == ast::SyncMode::Ll16) box.sync = Sync::LL16;
+  else if (mode == ast::SyncMode::Ll128) box.sync = Sync::LL128;
+  else if (mode == ast::SyncMode::Sentinel) box.sync = Sync::Sentinel;
+  else if (mode == ast::SyncMode::Flag) box.sync = Sync::Flag;
+  else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
+  else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
+  else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
+  else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
+  if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
+    refuse(decl.name.span, "a mailbox of another element type");
+  box.counted = decl.counted;
+  if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
+  box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
+  if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
+  boxes[&decl] = MailboxId(program.mailboxes.size());
+  sentTo.push_back(false);
+  program.mailboxes.push_back(std::move(box));
+}
+
+void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
+  if (s.window) return push(s, span, out);
+  Send op;
+  op.box = boxes.at(s.mailbox);
+  op.where = span.begin;
+  op.multicast = !s.rank;
+  op.peer = s.rank ? index(*s.rank) : Index::variable(kAll);
+  op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
+  op.value = converted(value(*s.value, out), program.dtype, s.value->span, out);
+  if (!ok) return;
+  if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
+  Mailbox &box = program.mailboxes[op.box];
+  if (box.counted && !program.values[op.value].count) return refuse(s.value->span, "a whole vector for a `counted` mailbox");
+  if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`");
+  const Length &length = program.values[op.value].length;
+  if (sentTo[op.box] && !box.length.sameDomain(length))
+    return refuse(span, "a mailbox that sends of different length fill");
+  if (!sentTo[op.box]) box.length = length;
+  sentTo[op.box] = true;
+  if (op.multicast && program.mailboxes[op.box].counted) return refuse(span, "a multicast of as many elements as a number says");
+  if (op.multicast) return multicast(std::move(op), span, out);
+  out.push_back(std::move(op));
+}
+
+void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
+  auto to = slice(*s.target);
+  if (!to) return refuse(s.target->span, "this target of a send");
+  const ValueId v = value(*s.value, out);
+  if (!ok) return;
+  if (!program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
+  Store store{*to, v, span.begin};
+  if (s.rank) return out.push_back(store);
+  store.multicast = true;
+  multicast(store, span, out);
+}
+
+void Builder::await(const ast::Await &s, ast::Span span, Block &out) {
+  auto place = slice(*s.place);
+  const MailboxId flags = place ? program.buffers[place->buffer].flags : kNone;
+  if (flags == kNone) return refuse(span, "this `await`");
+  if (ok) out.push_back(Await{flags, place->index, span.begin});
+}
+
+void Builder::barrier(ast::Span span, Block &out) {
+  if (&out != &program.body) return refuse(span, "a `barrier` inside a loop or an `if`");
+  out.push_back(Barrier{program.barriers++, span.begin});
+}
+
+ValueId Builder::poll(const ast::Mailbox &decl, Index slot, const ast::Expr &expr, Block &out) {
+  const MailboxId box = boxes.at(&decl);
+  if (!sentTo[box]) {
+    diagnostics
+        .error(DiagnosticKind::ReadWithoutArrival, expr.span,
+               "`" + decl.name.text + "` is read here before anything is sent to it")
+        .help("write the send before the read");
+    ok = false;
+    return 0;
+  }
+  if (const ValueId known = decl.counted ? polledIn(out, box, slot) : kNone; known != kNone) return known;
+  const ValueId v = program.addValue(decl.name.text, received(box, slot));
+  if (decl.counted) program.values[v].count = Count{{}, box, slot};
+  out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
+  return v;
+}
+
+Length Builder::received(MailboxId box, const Index &slot) {
+  const Length &length = program.mailboxes[box].length;
+  return length.kind == Length::Kind::Piece ? slotPieces.standIn(box, slot) : length;
+}
+
+void Builder::resolvePieces() {
+  if (auto failure = slotPieces.resolve()) {
+    const auto at = std::uint32_t(failure->where);
+    return refuse({at, at}, failure->construct);
+  }
+  for (const auto &[yield, reduction] : reductions)
+    if (program.values[yield].length.index.uses(reduction.first))
+      return refuse(reduction.second, "a reduction over slots of different length");
+}
+
+void Builder::dropUnused() {
+  std::vector<MailboxId> numbers(program.mailboxes.size(), kNone);
+  walk(program.body, [&](const Stmt &stmt) {
+    if (const auto *send = std::get_if<Send>(&stmt.op())) numbers[send->box] = 0;
+    if (const auto *poll = std::get_if<Poll>(&stmt.op())) numbers[poll->box] = 0;
+  });
+  for (const Buffer &b : program.buffers)
+    if (b.flags != kNone) numbers[b.flags] = 0;
+  std::vector<Mailbox> used;
+  for (std::size_t box = 0; box < numbers.size(); ++box)
+    if (numbers[box] != kNone) numbers[box] = MailboxId(used.size()), used.push_back(program.mailboxes[box]);
+  walk(program.body, [&](Stmt &stmt) {
+    if (auto *send = std::get_if<Send>(&stmt.op())) send->box = numbers[send->box];
+    if (auto *poll = std::get_if<Poll>(&stmt.op())) poll->box = numbers[poll->box];
+    if (auto *await = std::get_if<Await>(&stmt.op())) await->box = numbers[await->box];
+  });
+  for (Buffer &b : program.buffers)
+    if (b.flags != kNone) b.flags = numbers[b.flags];
+  program.mailboxes = std::move(used);
+}
+
+} // namespace coll::ir

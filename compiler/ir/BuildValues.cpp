@@ -1,0 +1,145 @@
+// The vectors that expressions stand for, the parts of arguments they name, and indices.
+#include "ir/BuildContract.h"
+#include "ir/BuildCounts.h"
+#include "ir/BuildWindow.h"
+#include "ir/Builder.h"
+
+namespace coll::ir {
+namespace {
+
+bool uses(const Slice &slice, llvm::StringRef variable) {
+  return slice.index.uses(variable) || (slice.owner && slice.owner->uses(variable));
+}
+
+bool readsOnePlace(const Reduce &reduce) {
+  const auto *load = std::get_if<Load>(&reduce.body.front().op());
+  return load && load->from.owner->isVariable(reduce.variable) && !load->from.index.uses(reduce.variable);
+}
+
+bool contributes(const Stmt &stmt) {
+  const auto *load = std::get_if<Load>(&stmt.op());
+  return std::holds_alternative<Poll>(stmt.op()) || (load && load->from.owner);
+}
+
+bool isAll(const ast::Expr &expr) {
+  const auto *name = std::get_if<ast::NameRef>(&expr.node);
+  const auto *builtin = name ? std::get_if<ast::Builtin>(&name->ref) : nullptr;
+  return builtin && *builtin == ast::Builtin::All;
+}
+
+} // namespace
+
+ValueId Builder::value(const ast::Expr &expr, Block &out, bool wide) {
+  if (!ok) return 0;
+  if (isArithmetic(expr)) {
+    Block *before = std::exchange(block, &out);
+    const ValueId v = Arithmetic(*this, program.dtype).value(expr);
+    block = before;
+    return v;
+  }
+  if (auto from = slice(expr)) return load(*from, expr, out, wide);
+  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) {
+    if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) return lets.at(*let);
+    if (const auto *box = std::get_if<const ast::Mailbox *>(&name->ref)) return poll(**box, Index(), expr, out);
+  }
+  if (const auto *at = std::get_if<ast::Index>(&expr.node))
+    if (const auto *base = std::get_if<ast::NameRef>(&at->base->node))
+      if (const auto *box = std::get_if<const ast::Mailbox *>(&base->ref))
+        return poll(**box, index(*at->index), expr, out);
+  if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return reduce(*r, expr, out, wide);
+  if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply)
+    return combine(*c, expr, out);
+  if (const auto *c = prefixIn(expr)) return prefix(*c, expr, out);
+  refuse(expr.span, "the expression `" + ast::print(expr) + "`");
+  return 0;
+}
+
+ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool arithmetic) {
+  Block *block = &out;
+  // Only what no statement writes, and only out of loops that are sure to run.
+  if (program.buffers[from.buffer].direction == Direction::In)
+    for (std::size_t depth = loops.size(); depth-- > sure && !uses(from, loops[depth].first);)
+      block = loops[depth].second;
+  const Buffer &buffer = program.buffers[from.buffer];
+  if (arithmetic && buffer.direction == Direction::In)
+    for (const Stmt &s : *block)
+      if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow) return same->result;
+  const ValueId v = program.addValue(buffer.name, from.length, buffer.dtype, Spread::Element);
+  if (from.length.kind == Length::Kind::Whole && from.length.extents.size() == 1) rows.insert(v);
+  block->push_back(Load{v, from, expr.span.begin});
+  return v;
+}
+
+ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
+  if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values"), 0;
+  Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
+  if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
+  if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values"), 0;
+  if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
+    return refuse(expr.span, "an operator that rounds, in `order ascending`"), 0;
+  // A load goes out before a wait begins.
+  const bool loadFirst = slice(*c.args[1]).has_value();
+  if (loadFirst) op.b = value(*c.args[1], out);
+  op.a = value(*c.args[0], out);
+  if (!loadFirst) op.b = value(*c.args[1], out);
+  if (!ok) return 0;
+  if (typeOf(op.a) != program.dtype || typeOf(op.b) != program.dtype)
+    return refuse(expr.span, "an operator of the vector's type on what arithmetic computes"), 0;
+  if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
+    return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
+  op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
+  out.push_back(op);
+  return op.result;
+}
+
+ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide) {
+  Reduce op{0, ReduceOp::Sum, r.variable.name.text, {}, 0, expr.span.begin};
+  const auto &name = std::get<ast::NameRef>(r.op->node);
+  if (std::holds_alternative<const ast::Generic *>(name.ref)) op.op = *program.op;
+  else op.op = name.op;
+  loops.emplace_back(op.variable, &out);
+  op.yield = value(*r.body, op.body);
+  loops.pop_back();
+  if (!ok) return 0;
+  if (op.body.size() != 1 || !contributes(op.body.front())) {
+    refuse(r.body->span, "a reduction over anything but the slots of a mailbox and what peers have in a window");
+    return 0;
+  }
+  const auto *poll = std::get_if<Poll>(&op.body.front().op());
+  op.multicast = isAll(*r.set);
+  if (op.multicast && !readsOnePlace(op)) {
+    refuse(r.body->span, "a reduction over `all` of anything but one place of a window");
+    return 0;
+  }
+  // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
+  const Length length =
+      poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
+  if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
+  if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
+  const bool narrow = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+  if (wide && narrow && !poll) return refuse(expr.span, "arithmetic on a reduction of a window"), 0;
+  op.result = program.addValue(program.values[op.yield].name, length, wide && narrow ? DType::F32 : program.dtype,
+                               Spread::Element);
+  const ValueId result = op.result;
+  out.push_back(std::move(op));
+  return result;
+}
+
+std::optional<Slice> Builder::slice(const ast::Expr &expr) {
+  auto part = contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
+  if (const ast::Expr *owner = ownerOf(expr); part && owner)
+    part->owner = isAll(*owner) ? Index::variable(kAll) : index(*owner);
+  return part;
+}
+
+Index Builder::index(const ast::Expr &expr) {
+  auto i = integer(expr, program.ranks);
+  if (i && usesChunk(*i)) refuse(expr.span, "the number of a chunk in an index");
+  if (i) return *i;
+  refuse(expr.span, "the index `" + ast::print(expr) + "`");
+  return Index();
+}
+
+bool Builder::usesChunk(const Index &i) const { return !chunkVariable.empty() && i.uses(chunkVariable); }
+
+} // namespace coll::ir

@@ -1,0 +1,113 @@
+// The syntax tree of one member's algorithm to IR. The class is one walk; what it does with each part of the language stands
+// in a file of its own. Internal to ir/.
+#pragma once
+
+#include "ir/Arithmetic.h"
+#include "ir/Program.h"
+#include "ir/SlotPieces.h"
+#include "sema/Sema.h"
+
+#include <set>
+#include <utility>
+
+namespace coll::ir {
+
+constexpr const char *kAll = "all"; ///< the variable of a multicast's loop: no name of the author's
+
+class Builder final : public ArithmeticSink {
+public:
+  Builder(const sema::Member &m, Program &p, DiagnosticEngine &d) : member(m), program(p), diagnostics(d), slotPieces(p) {}
+
+  bool run();
+
+private:
+  const sema::Member &member;
+  Program &program;
+  DiagnosticEngine &diagnostics;
+  std::map<const ast::Mailbox *, MailboxId> boxes;
+  std::map<const ast::Let *, ValueId> lets;
+  SlotPieces slotPieces;
+  std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
+  std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
+  std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
+  std::string chunkVariable; ///< of the pipeline, empty outside
+  std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
+  bool ok = true;
+  std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
+  std::set<const ast::Let *> computedWith;    ///< named in arithmetic somewhere
+  std::set<ValueId> rows; ///< loads of one row, and what is computed of such alone, until it is known what they are rows of
+  Block *block = nullptr; ///< where arithmetic goes
+
+  // Build.cpp
+  void refuse(ast::Span where, const std::string &construct) override;
+  void refuseWholeAlgorithm(const sema::Algorithm &a);
+  void statement(const ast::Stmt &stmt, Block &out);
+  /// All vectors are as long as the one that the chunks are of, so that they have the same chunks.
+  void checkChunks();
+
+  // BuildStatements.cpp
+  void let(const ast::Let &s, ast::Span span, Block &out);
+  void assign(const ast::Assign &s, SourceOffset where, Block &out);
+  void forall(const ast::Forall &s, ast::Span span, Block &out);
+  void forLoop(const ast::For &s, ast::Span span, Block &out);
+  void conditional(const ast::If &s, ast::Span span, Block &out);
+  /// The outcome of a condition that N alone decides, such as whether N is a power of two.
+  std::optional<bool> sameOnAllRanks(const Index &condition) const;
+  void pipeline(const ast::Pipeline &s, ast::Span span, Block &out);
+
+  // BuildMailboxes.cpp
+  void mailbox(const ast::Mailbox &decl, SourceOffset where);
+  void send(const ast::Send &s, ast::Span span, Block &out);
+  /// A send into a window is a store in the peer's memory.
+  void push(const ast::Send &s, ast::Span span, Block &out);
+  void await(const ast::Await &s, ast::Span span, Block &out);
+  void barrier(ast::Span span, Block &out);
+  ValueId poll(const ast::Mailbox &decl, Index slot, const ast::Expr &expr, Block &out);
+  Length received(MailboxId box, const Index &slot);
+  /// Once all sends are known: which piece each slot holds, so that all of a reduction can be seen to be one piece.
+  void resolvePieces();
+  /// Mailboxes that nothing is sent to for this N take no memory.
+  void dropUnused();
+
+  // BuildValues.cpp
+  /// The vector an expression stands for. Loads that no loop variable enters are made outside the loops. A reduction is
+  /// rounded to the element type, unless it is `wide`.
+  ValueId value(const ast::Expr &expr, Block &out, bool wide = false);
+  /// What arithmetic has loaded before it need not load again.
+  ValueId load(const Slice &from, const ast::Expr &expr, Block &out, bool arithmetic);
+  ValueId combine(const ast::Call &c, const ast::Expr &expr, Block &out);
+  ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide);
+  /// The part of an argument that an expression names; empty if it names none.
+  std::optional<Slice> slice(const ast::Expr &expr);
+  Index index(const ast::Expr &expr);
+  bool usesChunk(const Index &i) const;
+
+  // BuildArithmetic.cpp
+  int operand(const ast::Expr &expr) override;
+  int scaleOf(const ast::Let &quantised, ast::Span where) override;
+  int constant(double value, ast::Span where) override;
+  int argument(const std::string &scalar, ast::Span where) override;
+  int map(Function function, int a, int b, DType type, ast::Span where) override;
+  int rowReduce(RowOp op, int value, unsigned group, ast::Span where) override;
+  DType typeOf(int value) const override;
+  ValueId quantise(const ast::Let &let, const ast::Call &call, Block &out);
+  /// A value as a place takes it: what was accumulated in f32 rounds when it is stored.
+  ValueId converted(ValueId v, DType type, ast::Span where, Block &out);
+  /// Two operands go element by element: a row beside a matrix stands for all its rows.
+  void align(ValueId a, ValueId b, ast::Span where);
+  void stretchRows(const Length &length, ast::Span where);
+  /// The names that arithmetic computes with: what they stand for is not rounded before.
+  void findComputedWith(const ast::Block &stmts);
+
+  // BuildCounts.cpp
+  std::optional<Slice> element(const ast::Expr &expr);
+  /// `got[r] = box[r].count`
+  void storeCount(const ast::Expr &target, const ast::Member &count, SourceOffset where, Block &out);
+  /// `prefix(y[r], got[r]) = e`: as many elements as e has.
+  void assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out);
+  /// `prefix(x[p], n[p])`: the begin of a part of an input, as long as a number of an input says.
+  ValueId prefix(const ast::Call &call, const ast::Expr &expr, Block &out);
+  void checkCounts();
+};
+
+} // namespace coll::ir
