@@ -1,10 +1,25 @@
-#include "codegen/EmitMessages.h"
+#include "codegen/BodyEmitter.h"
 
 namespace coll::codegen {
 
-using llvm::Twine;
-
 namespace {
+
+/// `forall p in ranks: prefix(x[p], n[p]) -> p.box[me]`, as expressions of the text.
+struct MessagesOut {
+  std::string box, slot, packet;
+  std::string rank;      ///< the loop's variable
+  std::string vector;    ///< `a.x + p * (a.M)`: what the message is the begin of
+  std::string own, ownCount, ownName; ///< vector and count of this rank, and a name for the latter
+  std::string count;     ///< `a.n, p`: how much of it
+  std::string length;    ///< `a.M`: the most
+  std::string vectors, counts; ///< names for those of all ranks, by how many places they are after this one
+  bool vectorByRank = false, countByRank = false; ///< whether they name `rank`
+  bool keeps = false;    ///< this rank's own is not sent
+  struct Own {
+    std::string packet, count;
+  };
+  bool loadsFirst = true; ///< so few ranks that a packet for each fits into registers
+};
 
 /// The loop over all ranks by how many places they are after this one.
 void eachHop(const MessagesOut &out, CodeWriter &code, int first, bool byRank, const std::string &body) {
@@ -36,8 +51,7 @@ void sendEach(const MessagesOut &out, CodeWriter &code) {
   code.close("}");
 }
 
-} // namespace
-
+/// Writes the loads of counts and vectors that come before the first send.
 void emitLoads(const MessagesOut &out, CodeWriter &code) {
   if (!out.loadsFirst) return;
   code.line("coll::u32 " + out.counts + "[N]; // by how many places the rank is after me");
@@ -46,6 +60,7 @@ void emitLoads(const MessagesOut &out, CodeWriter &code) {
   eachHop(out, code, 0, out.vectorByRank, out.vectors + "[hop] = " + load(out, out.vector, out.counts + "[hop]") + ";");
 }
 
+/// Writes the sends, and what this rank's own packet and count are called afterwards.
 MessagesOut::Own emitSends(const MessagesOut &out, CodeWriter &code) {
   const std::string each = out.vectors + "[hop], " + out.counts + "[hop]);";
   if (out.loadsFirst) {
@@ -57,6 +72,77 @@ MessagesOut::Own emitSends(const MessagesOut &out, CodeWriter &code) {
   code.line("const coll::u32 " + out.ownName + " = " + count(out, out.ownCount) + ";");
   code.line("const Packet " + out.vectors + " = " + load(out, out.own, out.ownName) + ";");
   return {out.vectors, out.ownName};
+}
+
+} // namespace
+
+void BodyEmitter::declareMessages(const PacketLoop &loop) {
+  walk(loop.body, [&](const Stmt &s) {
+    const auto *poll = std::get_if<Poll>(&s.op());
+    const auto *read = std::get_if<Read>(&s.op());
+    if (!poll && !read) return;
+    const MailboxId box = poll ? poll->box : read->box;
+    if (!program.mailboxes[box].counted || messageNames.count(box)) return;
+    messageNames[box] = names.names.unique("messages");
+    out.line("coll::Messages<N> " + Twine(messageNames[box]) + "; // how long this thread knows them to be");
+  });
+}
+
+bool BodyEmitter::isCounted(const ForRanks &loop) const {
+  return llvm::any_of(loop.body, [&](const Stmt &s) {
+    const ValueId v = resultOf(s);
+    return v != kNone && program.values[v].count;
+  });
+}
+
+void BodyEmitter::sendMessages(const ForRanks &loop) {
+  const Load &load = std::get<Load>(loop.body[0].op());
+  const Send &send = std::get<Send>(loop.body[1].op());
+  const Slice &element = program.values[load.result].count->element;
+  Slice own = load.from;
+  own.index = own.index.substitute(loop.variable, Index::variable("me"));
+  const std::string counts = "a." + names.buffers.at(program.buffers[element.buffer].name) + ", ";
+  MessagesOut text;
+  text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = slotPacket;
+  text.rank = variables.at(loop.variable);
+  text.vector = base(load.from), text.own = base(own);
+  text.count = counts + this->text(element.index);
+  text.ownCount = counts + this->text(element.index.substitute(loop.variable, Index::variable("me")));
+  text.length = names.product(load.from.length.extents);
+  text.vectors = names.names.unique(program.values[load.result].name);
+  text.counts = names.names.unique(program.buffers[element.buffer].name);
+  text.vectorByRank = load.from.index.uses(loop.variable), text.countByRank = element.index.uses(loop.variable);
+  text.keeps = send.own != kNone;
+  text.loadsFirst = program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits;
+  emitLoads(text, out);
+  readEpoch();
+  if (!text.loadsFirst) text.ownName = names.names.unique(text.counts + "_of_me");
+  const MessagesOut::Own kept = emitSends(text, out);
+  if (send.own != kNone) valueNames[send.own] = kept.packet, countNames[send.own] = kept.count;
+}
+
+void BodyEmitter::loadMessage(const Load &load) {
+  const Slice &element = program.values[load.result].count->element;
+  const std::string count = countNames[load.result] = names.names.unique(program.buffers[element.buffer].name);
+  out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
+           names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
+           names.product(load.from.length.extents) + ");");
+  out.line(declarator(load.result) + " = coll::loadFirst<Packet>(launch, " + base(load.from) + ", " + slotPacket + ", " +
+           count + ");");
+}
+
+void BodyEmitter::eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result) {
+  const std::string part = declareName(result), count = countNames[result] = names.names.unique("count");
+  const std::string owned = own == kNone ? "" : ", " + countNames.at(own) + ", " + nameOf(own);
+  out.line("coll::eachMessage<" + Twine(boxName(box)) + ">(");
+  out.indent(4);
+  out.line("launch, " + messageNames.at(box) + ", " + slotPacket + ", " + names.product(program.values[result].length.extents) + owned + ",");
+  out.open("[&](coll::u32 " + variables.at(loop.variable) + ", coll::u32 " + count + ", const Packet &" + part + ") {");
+  opened = true;
+  for (std::size_t s = 1; s < loop.body.size(); ++s)
+    if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s]);
+  out.close("});");
+  out.indent(-4);
 }
 
 } // namespace coll::codegen

@@ -1,0 +1,188 @@
+// The walk that writes a kernel's body, and what it knows on the way. Its functions lie in the files that its sections
+// name. Internal to codegen/.
+#pragma once
+
+#include "codegen/EmitBody.h"
+#include "codegen/EmitIndex.h"
+#include "codegen/Expressions.h"
+
+#include <optional>
+
+namespace coll::codegen {
+
+using namespace ir;
+using llvm::Twine;
+
+class BodyEmitter {
+public:
+  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n) {}
+
+  void run();
+
+private:
+  const Program &program;
+  BodyNames &names;
+  CodeWriter &out;
+  std::map<ValueId, std::string> valueNames;
+  Expressions computed; ///< values that are no packet with a name
+  std::map<ValueId, std::string> declaredFloats; ///< those that were declared before they were given a value
+  std::map<std::string, std::string> variables; ///< loop variables and scalars: the author's names to those in the text
+  std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
+  IndexScope scope{program.ranks, {}};
+  std::string slotPacket = "i";                 ///< the number of a packet within a slot
+  std::map<ValueId, int> uses;                  ///< how often each value is taken
+  static constexpr int kMaxUnits = 16;          ///< of 16 bytes that a thread may load before it sends the first
+  static constexpr int kUnrolled = 8;           ///< iterations of an ordered loop that are written out side by side
+  std::map<const AwaitCredit *, std::string> creditNames; ///< of those in packet loops, where a thread remembers them
+  unsigned lastLine = 0;                        ///< the source line announced last
+  ValueId definesVariable = kNone;              ///< the variable that the next value becomes the first of
+  bool opened = false;                          ///< whether a loop's head may be the last line
+  bool written = false;                         ///< whether the body has a line yet
+  bool begun = false;                           ///< whether all threads have read the epoch
+  bool givesInLoop = false;                     ///< whether credits are still to be given, in the next packet loop
+  std::string give;                             ///< what gives them in this packet loop, until it has been written
+  bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
+  std::string hopVariable;                      ///< the loop variable whose rank is `hop` places after this one
+
+  // ---- EmitBody.cpp: what the whole body needs ----
+  void scalar(const Scalar &s);
+  bool usesMe() const;
+  std::optional<std::vector<std::string>> splitExtents() const;
+  /// The chunk loop around the whole body. Vectors are indexed by packet `i`, slots by packet `k` of the chunk.
+  void chunks();
+  /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
+  void apart(SourceOffset where, bool reads = true);
+  /// The source line as a comment, where it is not the one announced last.
+  void announce(SourceOffset where);
+
+  // ---- EmitOuter.cpp: statements outside packet loops, credits ----
+  void outer(const Stmt &stmt);
+  void closeOuter(const Block &body);
+  /// A signal to, or an await of, every rank: the device headers do them together.
+  void flagsOfAll(const ForRanks &loop);
+  /// Whether slot r of a box is rank r's alone: then its own slot is its own doing, and its flag is not raised.
+  bool slotIsWriter(MailboxId box) const;
+  const Signal *announcesToAllOthers(const For &loop) const;
+  void flagLine(SourceOffset where, const std::string &line);
+  /// In the first packet loop, behind its first loads, where nothing is released and threads need not meet.
+  void giveCredits(SourceOffset where, const Credit &credit);
+  static const AwaitCredit *onlyWait(const Block &body);
+  /// The wait of a loop over all other ranks, which the device headers do together; null for another loop.
+  const AwaitCredit *ofAllOthers(const ForRanks &loop) const;
+  const AwaitCredit *ofAllOthers(const For &loop) const;
+  /// Whether `for s in 1 .. N - 1` makes a peer all ranks but this one: `me + s`.
+  bool goesToAllOthers(const For &loop, const Index &peer) const;
+  /// Outside packet loops the whole CTA waits; inside, a thread does, and remembers it.
+  std::string awaitText(const AwaitCredit &s, const std::string &hop) const;
+  void declareCredits(const PacketLoop &loop);
+
+  // ---- EmitPackets.cpp: packet loops ----
+  void packetLoop(const PacketLoop &loop);
+  std::string domainText(const Length &domain) const;
+  static bool exchanges(const PacketLoop &loop);
+  /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
+  void readEpoch();
+  /// Statements whose vectors may be too short for packet `i` go under one `if`, as many as follow each other.
+  void block(const Block &stmts);
+  static bool isElse(const Stmt &stmt, const Stmt &next);
+  void ifElse(const Stmt &stmt, const Stmt &next);
+  void openIf(const If &s);
+  /// Whether `next` gives to a variable what `stmt` makes and nothing else needs: then the variable is what it makes.
+  bool defineInPlace(const Stmt &stmt, const Stmt &next);
+  /// The number of a piece that has to be worked out gets a name before the first test of its length.
+  void namePiece(const Stmt &stmt);
+  template <class Visit>
+  static void each(const Stmt &stmt, Visit visit) {
+    visit(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, visit);
+  }
+  static void countUses(const Stmt &stmt, std::map<ValueId, int> &counts);
+  /// Declares what is made under an `if` and used after it.
+  void declareOutliving(const Block &stmts, std::size_t begin, std::size_t end);
+  static SourceOffset whereOf(const Stmt &stmt);
+  /// The condition under which a statement of a packet loop has work, empty where it always has.
+  std::string guardOf(const Stmt &stmt) const;
+  const Length *lengthOf(const Stmt &stmt) const;
+  std::string reaches(const Length &length) const;
+  void inner(const Stmt &stmt);
+
+  // ---- EmitValues.cpp: arithmetic, loads and stores, what is received ----
+  /// Whether a value is written where it is used instead of getting a name.
+  bool isInline(const Stmt &stmt);
+  /// Whether a statement makes floats and not a packet.
+  bool isFloats(const Stmt &stmt) const;
+  void known(ValueId v);
+  void compute(const Stmt &stmt);
+  /// Gives a value a name of its own.
+  void define(const Stmt &stmt, const std::string &text);
+  void assignFloats(const Assign &s);
+  std::string nameFor(ValueId v) const { return program.values[v].name.empty() ? "value" : program.values[v].name; }
+  void declareFloats(ValueId v);
+  void store(const Store &s);
+  void load(const Load &s);
+  void readOne(ValueId result, MailboxId box, const Index &slot);
+  void reduce(const Reduce &s);
+  void reduceRanks(const Reduce &s, const Load &part);
+  std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
+  std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
+
+  // ---- EmitLoops.cpp: loops over ranks and ordered ones in a packet loop ----
+  void forLoop(const For &s);
+  /// As for ForRanks: all loads of `x[me + s] -> (me + s).box[me]` go out before the first send waits for its own.
+  bool loadsFirst(const For &s) const;
+  void loadThenSend(const For &s);
+  void openFor(const For &s);
+  void closeFor(const For &s);
+  void forRanks(const ForRanks &loop);
+  void eachRank(const ForRanks &loop);
+  /// What goes to all ranks at once; `others`: this rank need not get it.
+  bool multicast(const ForRanks &loop, bool others);
+  void openHops(const ForRanks &loop, int first);
+  /// A loop of one load and one send for each rank, or one store where either reaches into a window: all loads go out
+  /// before the first send waits for its own. Not for so many ranks that the packets would not fit into registers.
+  bool loadsFirst(const ForRanks &loop) const;
+  bool loadsFirst(const Stmt &stmt) const;
+  void loadThenSend(const ForRanks &loop, bool others);
+  void storeEach(const ForRanks &loop, const Store &store, const std::string &packets);
+  /// Whether nothing is to be done for this rank itself: what it keeps is a value from outside the loop, or not used.
+  bool skipsSelf(const Stmt &stmt, const ForRanks &loop) const;
+  /// Whether a slice needs the number of a rank, rather than how far it is away.
+  static bool usesByNumber(const Slice &slice, const std::string &rank);
+  bool usesVariable(const ForRanks &loop) const;
+  void rankStatement(const Stmt &stmt, const ForRanks &loop);
+  /// `forall r in ranks: … box[r] …`: all slots are waited for together, then used one by one.
+  void eachSlot(const ForRanks &loop);
+
+  // ---- EmitMessages.cpp: messages that say how long they are ----
+  std::map<MailboxId, std::string> messageNames; ///< what a thread knows of how long those in a mailbox are
+  std::map<ValueId, std::string> countNames;     ///< of values that are cut to a count
+  void declareMessages(const PacketLoop &loop);
+  bool isCounted(const ForRanks &loop) const;
+  void sendMessages(const ForRanks &loop);
+  /// A vector of which this rank keeps as much as a count says.
+  void loadMessage(const Load &load);
+  void eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result);
+
+  // ---- EmitPlaces.cpp: names, indices, places ----
+  Index renamed(Index index) const;
+  std::string text(const Index &index) const;
+  std::string hop(const Index &peer) const { return hopText(renamed(peer), scope); }
+  std::string condition(const Index &index) const { return conditionText(renamed(index), scope); }
+  std::string sendText(const Send &s, const std::string &hop);
+  /// Where a slice begins.
+  std::string base(const Slice &slice) const;
+  /// `pointer, i, length`: packet `i` of a slice.
+  std::string place(const Slice &slice) const;
+  /// `pointers, pointer of all, begin, i, length`: packet `i` of a slice of every rank.
+  std::string placeOfAll(const Slice &slice) const;
+  /// How many places after this rank a peer is.
+  std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
+  std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }
+  std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
+  std::string nameOf(ValueId v) const;
+  void declare(ValueId v) { out.line("Packet " + Twine(declareName(v)) + " = {};"); }
+  /// The left side of the definition of a value, which declares it unless it has been.
+  std::string declarator(ValueId v);
+};
+
+} // namespace coll::codegen

@@ -1,0 +1,217 @@
+#include "codegen/BodyEmitter.h"
+#include "codegen/EmitRows.h"
+
+#include <tuple>
+#include <utility>
+
+namespace coll::codegen {
+
+void BodyEmitter::packetLoop(const PacketLoop &loop) {
+  if (written) out.blank();
+  written = true;
+  if (loop.rows) {
+    begun = true;
+    return emitRows(program, names, names.names, variables, loop, out);
+  }
+  needsEpoch = !begun && exchanges(loop);
+  declareCredits(loop);
+  declareMessages(loop);
+  std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
+  if (program.hasCounts()) packets = "Packet::count(coll::atLeastOne(" + domainText(loop.domain) + "))";
+  if (std::exchange(givesInLoop, false)) give = "Credits::give(launch, " + slotPacket + ", " + packets + ");";
+  out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
+  if (program.chunks) out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
+  opened = true;
+  block(loop.body);
+  out.close("});");
+}
+
+std::string BodyEmitter::domainText(const Length &domain) const {
+  return domain.kind == Length::Kind::Piece ? "pieces.piece" : names.product(domain.extents);
+}
+
+bool BodyEmitter::exchanges(const PacketLoop &loop) {
+  bool found = false;
+  walk(loop.body, [&](const Stmt &s) {
+    found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) ||
+             std::holds_alternative<Read>(s.op());
+  });
+  return found;
+}
+
+void BodyEmitter::readEpoch() {
+  if (needsEpoch) out.line("launch.begin();");
+  if (needsEpoch && names.trace) out.line("coll::stampFirst(coll::kSends);");
+  if (!give.empty()) out.line(give + " // this launch has begun: all that was read before is read");
+  needsEpoch = false;
+  give.clear();
+}
+
+void BodyEmitter::block(const Block &stmts) {
+  const auto outer = constants;
+  for (std::size_t at = 0; at < stmts.size();) {
+    namePiece(stmts[at]);
+    const std::string guard = guardOf(stmts[at]);
+    std::size_t end = at + 1;
+    while (end < stmts.size() && guardOf(stmts[end]) == guard) ++end;
+    if (!guard.empty()) {
+      announce(whereOf(stmts[at]));
+      readEpoch();
+      declareOutliving(stmts, at, end);
+      out.open("if (" + guard + ") {");
+    }
+    for (; at < end; ++at)
+      if (at + 1 < end && isElse(stmts[at], stmts[at + 1])) ifElse(stmts[at], stmts[at + 1]), ++at;
+      else if (!(at + 1 < end && defineInPlace(stmts[at], stmts[at + 1]))) inner(stmts[at]);
+      else inner(stmts[at]), ++at;
+    if (!guard.empty()) out.close("}");
+  }
+  constants = outer;
+}
+
+bool BodyEmitter::isElse(const Stmt &stmt, const Stmt &next) {
+  const auto *branch = std::get_if<If>(&stmt.op()), *other = std::get_if<If>(&next.op());
+  return branch && other && Index::negate(branch->condition) == other->condition;
+}
+
+void BodyEmitter::ifElse(const Stmt &stmt, const Stmt &next) {
+  const If &branch = std::get<If>(stmt.op()), &other = std::get<If>(next.op());
+  const auto loads = [](const If &s) { return std::holds_alternative<Load>(s.body.front().op()); };
+  announce(whereOf(stmt));
+  if (!loads(branch) && !loads(other)) readEpoch(); // else each does, behind its loads
+  const std::pair<bool, std::string> before{needsEpoch, give};
+  openIf(branch);
+  readEpoch();
+  std::tie(needsEpoch, give) = before;
+  out.indent(-2);
+  out.line("} else {");
+  out.indent(2);
+  opened = true;
+  block(other.body);
+  readEpoch();
+  out.close("}");
+}
+
+void BodyEmitter::openIf(const If &s) {
+  out.open("if (" + Twine(condition(s.condition)) + ") {");
+  opened = true;
+  block(s.body);
+}
+
+bool BodyEmitter::defineInPlace(const Stmt &stmt, const Stmt &next) {
+  const auto *assign = std::get_if<Assign>(&next.op());
+  const ValueId made = resultOf(stmt);
+  if (!assign || made == kNone || assign->value != made || uses[made] != 1) return false;
+  if (program.values[made].variable || std::holds_alternative<Send>(stmt.op())) return false;
+  if (Expressions::defines(stmt) || program.values[made].dtype != program.dtype) return false;
+  if (!valueNames.count(assign->variable)) {
+    definesVariable = assign->variable;
+    return true;
+  }
+  valueNames[made] = nameOf(assign->variable);
+  return true;
+}
+
+void BodyEmitter::namePiece(const Stmt &stmt) {
+  const Length *length = std::holds_alternative<ForRanks>(stmt.op()) ? nullptr : lengthOf(stmt);
+  if (!length || length->kind != Length::Kind::Piece) return;
+  const std::string number = text(length->index);
+  if (number.find('(') == std::string::npos) return;
+  announce(whereOf(stmt));
+  out.line("const coll::u32 " + Twine(constants[number] = names.names.unique("piece")) + " = " + number + ";");
+}
+
+void BodyEmitter::countUses(const Stmt &stmt, std::map<ValueId, int> &counts) {
+  usesOf(stmt, [&](ValueId v) { ++counts[v]; });
+}
+
+void BodyEmitter::declareOutliving(const Block &stmts, std::size_t begin, std::size_t end) {
+  std::map<ValueId, int> inside;
+  for (std::size_t s = begin; s < end; ++s) {
+    countUses(stmts[s], inside);
+    each(stmts[s], [&](const Stmt &stmt) { // what a rank keeps for itself goes by the name of what it sent
+      if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->own != kNone && program.isKept(send->own))
+        --inside[send->value];
+    });
+  }
+  for (std::size_t s = begin; s < end; ++s)
+    if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
+      if (program.values[v].variable || uses[v] > inside[v])
+        if (!isInline(stmts[s])) isFloats(stmts[s]) ? declareFloats(v) : declare(v);
+}
+
+SourceOffset BodyEmitter::whereOf(const Stmt &stmt) {
+  return match(stmt, [](const auto &s) -> SourceOffset { return s.where; });
+}
+
+std::string BodyEmitter::guardOf(const Stmt &stmt) const {
+  if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
+    std::string guard;
+    for (const Stmt &s : loop->body)
+      if (const Length *l = lengthOf(s); l && !l->index.uses(loop->variable)) guard = reaches(*l);
+    return guard;
+  }
+  if (const auto *clear = std::get_if<Clear>(&stmt.op())) {
+    Length cleared = program.mailboxes[clear->box].length;
+    cleared.index = cleared.index.substitute("slot", clear->slot);
+    return reaches(cleared);
+  }
+  const Length *length = lengthOf(stmt);
+  return length ? reaches(*length) : "";
+}
+
+const Length *BodyEmitter::lengthOf(const Stmt &stmt) const {
+  if (const auto *send = std::get_if<Send>(&stmt.op())) return &program.values[send->value].length;
+  if (const auto *store = std::get_if<Store>(&stmt.op())) return &store->to.length;
+  if (ValueId v = resultOf(stmt); v != kNone) return &program.values[v].length;
+  return nullptr;
+}
+
+std::string BodyEmitter::reaches(const Length &length) const {
+  if (length.kind != Length::Kind::Piece) return "";
+  return "coll::reaches<Shape, Packet>(i, pieces.size(" + text(length.index) + "))";
+}
+
+void BodyEmitter::inner(const Stmt &stmt) {
+  if (isInline(stmt)) return compute(stmt);
+  announce(whereOf(stmt));
+  if (!std::holds_alternative<Load>(stmt.op()) && !loadsFirst(stmt)) readEpoch();
+  if (Expressions::defines(stmt)) return compute(stmt);
+  match(
+      stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
+      [&](const StoreCount &s) {
+        out.line("coll::storeCount(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ");");
+      },
+      [&](const Send &s) {
+        if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));
+        valueNames[s.own] = nameOf(s.value); // kept by the rank that everything goes to
+        out.line("if (" + Twine(condition(Index::make(Index::Kind::Ne, Index::variable("me"), s.peer))) + ") " +
+                 sendText(s, hop(s.peer)));
+      },
+      [&](const Poll &s) { readOne(s.result, s.box, s.slot); },
+      [&](const Read &s) { readOne(s.result, s.box, s.slot); },
+      [&](const Reduce &s) { reduce(s); }, [&](const ForRanks &s) { forRanks(s); },
+      [&](const Clear &) {}, // what receives clears
+      [&](const Fence &) { out.line("launch.fence(); // instead of trusting hardware"); },
+      [&](const Assign &s) {
+        if (program.values[s.variable].dtype != program.dtype) return assignFloats(s);
+        const bool known = valueNames.count(s.variable);
+        out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
+      },
+      [&](const AwaitCredit &s) { out.line(awaitText(s, ", " + hop(s.peer))); },
+      [&](const For &s) {
+        if (const AwaitCredit *credit = ofAllOthers(s)) return out.line(awaitText(*credit, ""));
+        forLoop(s);
+      },
+      [&](const If &s) {
+        openIf(s);
+        out.close("}");
+      },
+      [&](const Combine &s) {
+        out.line(declarator(s.result) + " = coll::combine<" + opName(s.op) + ", T>(" +
+                 nameOf(s.a) + ", " + nameOf(s.b) + ");");
+      },
+      [](const auto &) { std::abort(); }); // not inside a packet loop, or not of a mode that is lowered
+}
+
+} // namespace coll::codegen

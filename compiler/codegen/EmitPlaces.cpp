@@ -1,0 +1,64 @@
+#include "codegen/BodyEmitter.h"
+
+#include <utility>
+
+namespace coll::codegen {
+
+Index BodyEmitter::renamed(Index index) const {
+  for (const auto &[author, name] : variables)
+    if (author != name) index = index.substitute(author, Index::variable(name));
+  return index;
+}
+
+std::string BodyEmitter::text(const Index &index) const {
+  const std::string number = indexText(renamed(index), scope);
+  auto named = constants.find(number);
+  return named == constants.end() ? number : named->second;
+}
+
+std::string BodyEmitter::sendText(const Send &s, const std::string &hop) {
+  return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + ", " +
+         nameOf(s.value) + ");";
+}
+
+std::string BodyEmitter::base(const Slice &slice) const {
+  std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+  if (program.buffers[slice.buffer].window) base += "[" + (slice.owner ? hopOf(*slice.owner) : "0") + "]";
+  const std::string number = text(slice.index);
+  switch (slice.length.kind) {
+  case Length::Kind::Whole: return base;
+  case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
+  case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")";
+  }
+  return {};
+}
+
+std::string BodyEmitter::place(const Slice &slice) const {
+  const bool piece = slice.length.kind == Length::Kind::Piece;
+  return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : names.product(slice.length.extents));
+}
+
+std::string BodyEmitter::placeOfAll(const Slice &slice) const {
+  const std::string &name = program.buffers[slice.buffer].name, number = text(slice.index);
+  const std::string base = "a." + names.buffers.at(name) + ", a." + names.buffersOfAll.at(name) + ", ";
+  const std::string elements = names.product(slice.length.extents);
+  switch (slice.length.kind) {
+  case Length::Kind::Whole: return base + "0, i, " + elements;
+  case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;
+  case Length::Kind::Piece: return base + "pieces.begin(" + number + "), i, pieces.size(" + number + ")";
+  }
+  return {};
+}
+
+std::string BodyEmitter::nameOf(ValueId v) const {
+  auto name = valueNames.find(v);
+  return name != valueNames.end() ? name->second : withoutParentheses(computed.packet(v));
+}
+
+std::string BodyEmitter::declarator(ValueId v) {
+  if (valueNames.count(v)) return nameOf(v);
+  const ValueId variable = std::exchange(definesVariable, kNone);
+  return (variable == kNone ? "const Packet " : "Packet ") + declareName(variable == kNone ? v : variable);
+}
+
+} // namespace coll::codegen

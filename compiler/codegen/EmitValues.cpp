@@ -1,0 +1,101 @@
+#include "codegen/BodyEmitter.h"
+
+namespace coll::codegen {
+
+bool BodyEmitter::isInline(const Stmt &stmt) {
+  if (!Expressions::defines(stmt)) return false;
+  const ValueId v = resultOf(stmt);
+  return program.values[v].spread == Spread::Everywhere || (program.values[v].name.empty() && uses[v] <= 1);
+}
+
+bool BodyEmitter::isFloats(const Stmt &stmt) const {
+  const DType type = program.values[resultOf(stmt)].dtype;
+  if (const auto *map = std::get_if<Map>(&stmt.op()))
+    return map->function != Function::Convert || type != program.dtype || type == DType::F32;
+  if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.dtype;
+  return false;
+}
+
+void BodyEmitter::known(ValueId v) {
+  if (v != kNone && !computed.has(v)) computed.set(v, valueNames.at(v), Expressions::Form::Packet);
+}
+
+void BodyEmitter::compute(const Stmt &stmt) {
+  if (const auto *map = std::get_if<Map>(&stmt.op())) known(map->a), known(map->b);
+  computed.define(stmt);
+  if (isInline(stmt)) return;
+  const ValueId v = resultOf(stmt);
+  define(stmt, withoutParentheses(isFloats(stmt) ? computed.floats(v) : computed.packet(v)));
+}
+
+void BodyEmitter::define(const Stmt &stmt, const std::string &text) {
+  const ValueId v = resultOf(stmt);
+  if (!isFloats(stmt)) {
+    out.line(declarator(v) + " = " + text + ";");
+    return computed.set(v, valueNames.at(v), Expressions::Form::Packet);
+  }
+  const bool declared = declaredFloats.count(v);
+  const std::string name = declared ? declaredFloats.at(v) : names.names.unique(nameFor(v));
+  out.line((declared ? "" : "const auto ") + Twine(name) + " = " + text + ";");
+  computed.set(v, name, Expressions::Form::Floats);
+}
+
+void BodyEmitter::assignFloats(const Assign &s) {
+  known(s.value);
+  const std::string value = withoutParentheses(computed.floats(s.value));
+  if (!computed.has(s.variable)) declareFloats(s.variable);
+  out.line(computed.text(s.variable) + " = " + value + ";");
+}
+
+void BodyEmitter::declareFloats(ValueId v) {
+  const std::string name = declaredFloats[v] = names.names.unique(nameFor(v));
+  out.line("coll::Floats<Packet::kElements> " + Twine(name) + " = {};");
+  computed.set(v, name, Expressions::Form::Floats);
+}
+
+void BodyEmitter::store(const Store &s) {
+  known(s.value);
+  if (program.values[s.value].count)
+    return out.line("coll::storeFirst(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ", " +
+                    nameOf(s.value) + ");");
+  if (program.buffers[s.to.buffer].dtype == program.dtype)
+    return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
+  out.line("coll::storeFloats<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.floats(s.value)) + ");");
+}
+
+void BodyEmitter::load(const Load &s) {
+  if (program.values[s.result].count) return loadMessage(s);
+  if (program.buffers[s.from.buffer].dtype != program.dtype)
+    return define(s, "coll::loadFloats<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
+  out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
+}
+
+void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
+  out.line(declarator(result) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
+           text(slot) + ", " + slotPacket + ");");
+}
+
+void BodyEmitter::reduce(const Reduce &s) {
+  const Stmt &from = s.body.front();
+  const auto *load = std::get_if<Load>(&from.op());
+  if (load && s.multicast)
+    return out.line(declarator(s.result) + " = coll::reduceAll<Shape, " + opName(s.op) + ", Packet>(launch, " +
+                    placeOfAll(load->from) + ");");
+  if (load) return reduceRanks(s, *load);
+  const auto *poll = std::get_if<Poll>(&from.op());
+  const auto *read = std::get_if<Read>(&from.op());
+  const MailboxId box = poll ? poll->box : read->box;
+  const ValueId own = poll ? poll->own : read->own;
+  const std::string arguments = opName(s.op) + ", T, " + boxName(box) + ">(launch, " + slotPacket + ownText(own) + ")";
+  if (program.values[s.result].dtype != program.dtype) return define(s, "coll::reduceSlotsWide<" + arguments);
+  out.line(declarator(s.result) + " = coll::reduceSlots<" + arguments + ";");
+}
+
+void BodyEmitter::reduceRanks(const Reduce &s, const Load &part) {
+  out.open(declarator(s.result) + " = coll::reduceRanks<" + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
+           variables.at(s.variable) + ") {");
+  out.line("return coll::load<Shape, Packet>(launch, " + place(part.from) + ");");
+  out.close("});");
+}
+
+} // namespace coll::codegen
