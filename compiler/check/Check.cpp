@@ -46,9 +46,9 @@ struct Launches {
     return part;
   }
 
-  bool sameAs(const Launches &o) const {
+  bool sameAs(const Launches &o, int ranks) const {
     return std::equal(schedules.begin(), schedules.end(), o.schedules.begin(), o.schedules.end(),
-                      [](const Schedule &a, const Schedule &b) { return a.sameAs(b); });
+                      [&](const Schedule &a, const Schedule &b) { return a.sameByRank(b, ranks); });
   }
 };
 
@@ -97,10 +97,11 @@ private:
 
   /// One launch of each count, with and without arguments in place.
   std::optional<Refutation> everyLaunch() {
+    Dataflow::Mail mail(expansion, classes);
     for (int alias = ir::kNone; alias < int(program.aliases.size()); ++alias)
       for (int v = 0; v < int(expansion.variants.size()); ++v)
         for (std::size_t s = 0; s < sizes.size(); ++s) {
-          Dataflow launch(expansion, v, classes, sizes[s], alias);
+          Dataflow launch(expansion, v, classes, sizes[s], alias, mail);
           if (auto r = launch.run()) return r;
           if (alias == ir::kNone && v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
         }
@@ -115,7 +116,7 @@ private:
     launches.classes = classes.count();
     for (int c = 1; c < classes.count() && classes.count() > 2; ++c) {
       Launches part = launches.seenFrom(c);
-      if (llvm::none_of(parts, [&](const Launches &other) { return other.sameAs(part); })) parts.push_back(std::move(part));
+      if (llvm::none_of(parts, [&](const Launches &other) { return other.sameAs(part, program.ranks); })) parts.push_back(std::move(part));
     }
   }
 
@@ -279,8 +280,26 @@ private:
     return declared;
   }
 
-  /// The fewest copies of the open mailboxes, first alike, then of each alone. Empty if no number is enough.
+  /// The fewest copies of the open mailboxes. Empty if no number is enough.
   std::optional<std::vector<int>> search(const std::vector<bool> &open, const std::vector<int> &declared) {
+    // Whether a slot is filled too early depends on the copies of its own mailbox alone, so the one that is needs another.
+    std::vector<int> copies = mix(open, declared, 1);
+    for (;;) {
+      const auto r = sequence(copies);
+      if (!r) return copies;
+      if (!isOfCopies(r->kind)) return std::nullopt;
+      if (expansion.credits || !open[r->first.box] || copies[r->first.box] == 3) return searchAlike(open, declared);
+      ++copies[r->first.box];
+    }
+  }
+
+  /// Whether more copies might help. They leave who knows what as it is.
+  static bool isOfCopies(Refutation::Kind kind) {
+    return kind == Refutation::Kind::OverwriteBeforeRead || kind == Refutation::Kind::StaleSentinel;
+  }
+
+  /// The same, first alike for all mailboxes, then of each alone: where one takes many, or a credit is for a number.
+  std::optional<std::vector<int>> searchAlike(const std::vector<bool> &open, const std::vector<int> &declared) {
     const int most = options.maxCopies ? options.maxCopies : program.ranks + 1;
     auto holds = [&](int copies) { return !sequence(mix(open, declared, copies)); };
     // More copies never hurt: a slot is filled again later. So after the usual few, bisect.
@@ -308,7 +327,7 @@ private:
   }
 
   Refutation explained(Refutation r, const std::optional<std::vector<int>> &enough) const {
-    r.noDepthHelps = !enough && (r.kind == Refutation::Kind::OverwriteBeforeRead || r.kind == Refutation::Kind::StaleSentinel);
+    r.noDepthHelps = !enough && isOfCopies(r.kind);
     explainOrder(program, r, enough ? *enough : std::vector<int>());
     return r;
   }

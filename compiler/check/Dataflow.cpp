@@ -4,11 +4,26 @@ namespace coll::check {
 
 using Kind = Step::Kind;
 
-Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias)
+Dataflow::Mail::Mail(const Expansion &expansion, const Classes &classes)
+    : slots(expansion.slots.size() * classes.count()), announcements(expansion.slots.size()) {}
+
+void Dataflow::Mail::empty() {
+  for (int s : used) {
+    Slot &slot = slots[s];
+    slot.sender = slot.reader = slot.cleared = nullptr;
+    slot.visible = false;
+    slot.content.clear(), slot.added.clear();
+  }
+  for (int a : announced) announcements[a] = {};
+  used.clear(), announced.clear();
+}
+
+Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias,
+                   Mail &mail)
     : program(*expansion.program), expansion(expansion), variant(expansion.variants[variant]), classes(classes),
-      sizes(sizes), alias(alias), symbols(program), causality(program.ranks, classes.count()) {
-  slots.resize(expansion.slots.size() * classes.count());
-  announcements.resize(expansion.slots.size());
+      sizes(sizes), alias(alias), symbols(program), causality(program.ranks, classes.count()),
+      mail(mail) {
+  mail.empty();
   for (int r = 0; r < program.ranks; ++r) {
     storage.emplace_back(expansion, sizes, symbols, r, alias);
     Rank &rank = ranks.emplace_back();
@@ -127,8 +142,8 @@ void Dataflow::control(int rank, const Step &step) {
   record(step.kind, rank, ir::kNone, step.index, step);
   r.branches = step.kind != Kind::BranchesEnd;
   if (r.branches) return;
-  for (int s : r.deferred) slots[s].visible = true;
-  for (int s : r.announced) announcements[s].visible = true;
+  for (int s : r.deferred) mail.slots[s].visible = true;
+  for (int s : r.announced) mail.announcements[s].visible = true;
   r.deferred.clear(), r.announced.clear();
 }
 
@@ -311,7 +326,8 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.elements = n;
   s.content = value(r, step.a);
   s.added.assign(1, rank);
-  if (r.branches) r.deferred.push_back(int(&s - slots.data()));
+  mail.used.push_back(int(&s - mail.slots.data()));
+  if (r.branches) r.deferred.push_back(mail.used.back());
   record(step.kind, rank, r.packets, step.slot, step);
 }
 
@@ -359,12 +375,13 @@ void Dataflow::clear(int rank, const Step &step) {
   Slot &s = slot(step.slot, r.packets);
   if (s.sender && !s.reader) return lost(step.slot, step, s.from, *s.sender, r.packets);
   s.cleared = &step;
+  mail.used.push_back(int(&s - mail.slots.data()));
   record(step.kind, rank, r.packets, step.slot, step);
 }
 
 void Dataflow::signal(int rank, const Step &step) {
   Rank &r = ranks[rank];
-  Announcement &a = announcements[step.slot];
+  Announcement &a = mail.announcements[step.slot];
   if (expansion.adds(step.slot)) return count(rank, step);
   if (a.signal && a.from != rank)
     return refute(Refutation::Kind::ReadWithoutArrival, event(a.from, *a.signal, 0), event(rank, step, 0),
@@ -373,13 +390,14 @@ void Dataflow::signal(int rank, const Step &step) {
                   "give every sender of a launch its own slot");
   if (!a.signal) {
     a = {&step, rank, !r.branches, causality.release(rank)};
+    mail.announced.push_back(step.slot);
     if (r.branches) r.announced.push_back(step.slot);
   }
   record(step.kind, rank, ir::kNone, step.slot, step);
 }
 
 bool Dataflow::await(int rank, const Step &step) {
-  const Announcement &a = announcements[step.slot];
+  const Announcement &a = mail.announcements[step.slot];
   if (!a.signal || !a.visible) return false;
   if (expansion.adds(step.slot) && int(a.counted.size()) < program.ranks) return false;
   causality.acquire(rank, a.released);

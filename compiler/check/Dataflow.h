@@ -10,9 +10,11 @@ namespace coll::check {
 
 class Dataflow {
 public:
+  class Mail;
+
   /// `variant` is one of Expansion::variants. `alias` is the pair of Program::aliases that is the same memory, or
-  /// kNone. All must outlive this.
-  Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias);
+  /// kNone. `mail` is made for the same expansion and classes. All must outlive this.
+  Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias, Mail &mail);
 
   /// Runs the launch and checks the outputs. Call once.
   std::optional<Refutation> run();
@@ -68,14 +70,13 @@ private:
   Causality causality;
   std::vector<Touch> touches;
   std::vector<Rank> ranks;
-  std::vector<Slot> slots;
-  std::vector<Announcement> announcements; ///< per slot
+  Mail &mail;
   Schedule order;
   Content scratch;
   std::optional<Refutation> refutation;
 
   Content &value(Rank &r, int v) { return r.values[std::size_t(v) * classes.count() + r.packets]; }
-  Slot &slot(int number, int packets) { return slots[std::size_t(number) * classes.count() + packets]; }
+  Slot &slot(int number, int packets);
   Event event(int rank, const Step &step, int packets) const;
   void refute(Refutation::Kind kind, Event first, Event second, std::string explanation, std::string fix);
 
@@ -115,6 +116,25 @@ private:
   int announcerOf(int slot, int &rank) const;
   void reportLeftovers();
 };
+
+/// What lies in the mailboxes during a launch. Launches are looked at one after the other and leave it empty, at the cost of
+/// what they use: a rooted collective has many slots over all roots, and few for each.
+class Dataflow::Mail {
+public:
+  Mail(const Expansion &expansion, const Classes &classes);
+
+private:
+  friend class Dataflow;
+  void empty();
+
+  std::vector<Slot> slots; ///< per slot and class
+  std::vector<Announcement> announcements; ///< per slot
+  std::vector<int> used, announced;        ///< which of them, some more than once
+};
+
+inline Dataflow::Slot &Dataflow::slot(int number, int packets) {
+  return mail.slots[std::size_t(number) * classes.count() + packets];
+}
 
 /// What rank r's outputs must hold, against what `storage` holds at the end of a launch. Empty if they agree.
 std::optional<Refutation> checkEnsures(const ir::Program &program, const Variant &variant, const Sizes &sizes,

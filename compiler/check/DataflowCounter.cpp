@@ -23,14 +23,14 @@ void Dataflow::add(int rank, const Step &step, Slot &s) {
 
 /// A rank counts once, and the owner knows what all of them did that have.
 void Dataflow::count(int rank, const Step &step) {
-  Announcement &a = announcements[step.slot];
+  Announcement &a = mail.announcements[step.slot];
   if (llvm::is_contained(a.counted, rank))
     return refute(Refutation::Kind::WrongResult, event(a.from, *a.signal, 0), event(rank, step, 0),
                   slotText(expansion, step.slot) + " is announced twice by rank " + std::to_string(rank) +
                       " in one launch, and its owner counts one for each rank",
                   "announce a slot once, after all that is added to it");
   const Causality::Snapshot released = causality.release(rank);
-  if (!a.signal) a.signal = &step, a.from = rank, a.released = released;
+  if (!a.signal) a.signal = &step, a.from = rank, a.released = released, mail.announced.push_back(step.slot);
   for (std::size_t i = 0; i < released.size(); ++i) a.released[i] = std::max(a.released[i], released[i]);
   a.counted.push_back(rank);
   a.visible = true;

@@ -88,11 +88,11 @@ void Dataflow::reportStuck() {
     }
     int from;
     const bool awaits = step->kind == Kind::Await;
-    if (awaits && expansion.adds(step->slot) && !announcements[step->slot].counted.empty())
+    if (awaits && expansion.adds(step->slot) && !mail.announcements[step->slot].counted.empty())
       return refute(Refutation::Kind::Deadlock, event(r, *step, packets), {},
                     "rank " + std::to_string(r) + " waits until all ranks have added to " +
                         slotText(expansion, step->slot) + ", and only " +
-                        std::to_string(announcements[step->slot].counted.size()) + " of " +
+                        std::to_string(mail.announcements[step->slot].counted.size()) + " of " +
                         std::to_string(program.ranks) + " do",
                     "let every rank add, and before it waits itself");
     text += who + " waits for " + slotText(expansion, step->slot);
@@ -123,10 +123,11 @@ void Dataflow::reportStuck() {
 }
 
 void Dataflow::reportLeftovers() {
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const Slot &s = slots[i];
+  llvm::sort(mail.used);
+  for (int i : mail.used) {
+    const Slot &s = mail.slots[i];
     if (!s.sender) continue;
-    const int packets = int(i % classes.count()), number = int(i / classes.count());
+    const int packets = i % classes.count(), number = i / classes.count();
     const SlotName &name = expansion.slots[number];
     const bool adds = expansion.adds(number), empties = adds || program.mailboxes[name.box].sync == ir::Sync::Sentinel;
     if (s.reader && (s.cleared || expansion.deferred || !empties)) continue;

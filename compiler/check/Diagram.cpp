@@ -6,7 +6,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <deque>
 
 namespace coll::check {
 namespace {
@@ -85,7 +84,6 @@ private:
   std::vector<Sizes> sizes;
   Classes classes;
   int packets = 0; ///< class of packets that is drawn
-  std::deque<Dataflow> runs;
   std::vector<Schedule> schedules;
 
   int variantOf(int launch) const {
@@ -96,7 +94,8 @@ private:
   }
 
   void launch(int number) {
-    Dataflow &run = runs.emplace_back(expansion, variantOf(number), classes, sizes[number], ir::kNone);
+    Dataflow::Mail mail(expansion, classes);
+    Dataflow run(expansion, variantOf(number), classes, sizes[number], ir::kNone, mail);
     run.run();
     const Schedule schedule = run.schedule();
     std::vector<int> last(program.ranks, ir::kNone);

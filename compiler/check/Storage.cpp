@@ -22,7 +22,7 @@ Storage::Storage(const Expansion &expansion, const Sizes &sizes, const Symbols &
   areas.resize(places.size());
   for (std::size_t b = 0; b < places.size(); ++b)
     if (places[b].area == int(b) && places[b].size)
-      areas[b].push_back({0, places[b].size, Symbols::kUnwritten, 0, {}, {}});
+      areas[b].push_back({0, places[b].size, Symbols::kUnwritten, 0, {}});
   for (std::size_t b = 0; b < places.size(); ++b) {
     if (program.buffers[b].direction == Direction::Out || !places[b].size) continue;
     auto [first, last] = cut(areas[places[b].area], places[b].offset, places[b].offset + places[b].size);
@@ -40,11 +40,25 @@ std::pair<std::size_t, std::size_t> Storage::cut(std::vector<Cell> &area, std::u
     if (it == area.end() || it->begin == element) return index;
     Cell left = *it;
     left.end = it->begin = element;
+    left.loaded = ir::kNone;
+    for (int l = it->loaded; l != ir::kNone; l = loads[l].next) noteLoad(left, Access(loads[l].access));
     area.insert(it, left);
     return index + 1;
   };
   const std::size_t first = at(begin);
   return {first, at(end)};
+}
+
+void Storage::noteLoad(Cell &cell, const Access &access) {
+  int *link = &cell.loaded;
+  for (; *link != ir::kNone; link = &loads[*link].next) {
+    Access &other = loads[*link].access;
+    if (other.base != access.base || other.when.rank != access.when.rank) continue;
+    other = access;
+    return;
+  }
+  *link = int(loads.size());
+  loads.push_back({access, ir::kNone});
 }
 
 Storage::Conflict Storage::conflict(const Access &earlier, const Access &later, const Accessor &by,
@@ -76,11 +90,7 @@ Storage::Conflict Storage::load(const Step &step, const Accessor &by, std::uint6
     if (cell.stored.step && !result.later)
       if (!inOrder(cell.stored, access, by) || cell.stored.step->buffer != step.buffer)
         result = conflict(cell.stored, access, by, cell);
-    auto same = [&](const Access &a) { return a.base == access.base && a.when.rank == by.rank; };
-    if (auto it = std::find_if(cell.loaded.begin(), cell.loaded.end(), same); it != cell.loaded.end())
-      *it = access;
-    else
-      cell.loaded.push_back(access);
+    noteLoad(cell, access);
   }
   return result;
 }
@@ -96,8 +106,8 @@ Storage::Conflict Storage::store(const Step &step, const Accessor &by, std::uint
     auto [first, last] = cut(area, start + std::max(begin, segment.begin), start + std::min(end, segment.end));
     for (std::size_t c = first; c < last; ++c) {
       Cell &cell = area[c];
-      for (const Access &other : cell.loaded)
-        if (!inOrder(other, access, by) && !result.later) result = conflict(other, access, by, cell);
+      for (int l = cell.loaded; l != ir::kNone; l = loads[l].next)
+        if (!inOrder(loads[l].access, access, by) && !result.later) result = conflict(loads[l].access, access, by, cell);
       if (cell.stored.step && !inOrder(cell.stored, access, by) && !result.later)
         result = conflict(cell.stored, access, by, cell);
       cell.node = segment.node;

@@ -54,17 +54,22 @@ private:
     std::int64_t base = 0;
     Causality::Moment when = {};
   };
-  /// Elements of an area with one history.
+  /// Elements of an area with one history. Cells are moved whenever one is cut, so they are plain bytes.
   struct Cell {
     std::uint64_t begin, end;
     Node node;
     std::int64_t shift;
-    Access stored;                         ///< the last store
-    llvm::SmallVector<Access, 2> loaded;   ///< the last load of each rank and base
+    Access stored;          ///< the last store
+    int loaded = ir::kNone; ///< in `loads`: the last load of each rank and base
+  };
+  struct Load {
+    Access access;
+    int next; ///< of the same cell
   };
 
   std::vector<Place> places;
   std::vector<std::vector<Cell>> areas;
+  std::vector<Load> loads;
 
   /// The cells of [begin, end), split so that they end there.
   std::pair<std::size_t, std::size_t> cut(std::vector<Cell> &area, std::uint64_t begin, std::uint64_t end);
@@ -72,6 +77,7 @@ private:
   static bool inOrder(const Access &earlier, const Access &later, const Accessor &by) {
     return earlier.base == later.base && by.causality.knows(by.rank, by.packets, earlier.when);
   }
+  void noteLoad(Cell &cell, const Access &access);
   Conflict conflict(const Access &earlier, const Access &later, const Accessor &by, const Cell &cell) const;
 };
 

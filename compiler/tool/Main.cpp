@@ -4,6 +4,9 @@
 
 #include <exception>
 #include <new>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 using namespace coll::tool;
 
@@ -76,7 +79,17 @@ static void printFailure(const std::string &message, const std::string &help) {
   printMessage("coll: error: " + message + "\n" + (help.empty() ? "" : "help: " + help + "\n"));
 }
 
+/// Proofs for many ranks take and leave megabytes at a time, whose pages would go back to the system and come again
+/// cleared, which takes longer than the work on them.
+static void keepMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 int main(int count, char **words) {
+  keepMemory();
   prepareStreams();
   try {
     return static_cast<int>(dispatch({words + (count > 0), words + count}));
