@@ -58,6 +58,7 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.collective = member.algorithm->collective->name;
   out.minRanks = member.algorithm->minRanks;
   out.usesMulticast = member.algorithm->usesMulticast;
+  out.outOfPlace = member.algorithm->decl->outOfPlace;
   out.maxRanks = member.algorithm->maxRanks;
   out.dtypes = member.dtypes;
   out.ops = member.ops;

@@ -66,7 +66,8 @@ int Arithmetic::number(const ast::Expr &expr) {
   const DType type = sink.typeOf(v);
   if (type == DType::F32) return v;
   if (!isFloat(type) || type == DType::F64)
-    return sink.refuse(expr.span, "arithmetic on `" + std::string(keyword(type)) + "`"), v;
+    return sink.refuse(expr.span, "arithmetic on `" + std::string(keyword(type)) + "`",
+                       isFloat(type) ? "" : "combine such values by an operator, as in `sum(a, b)`"), v;
   return sink.map(Function::Convert, v, kNone, DType::F32, expr.span);
 }
 
@@ -76,7 +77,7 @@ int Arithmetic::compute(const ast::Expr &expr) {
   if (const auto *f = std::get_if<ast::FloatLit>(&expr.node)) return sink.constant(f->value, expr.span);
   if (const auto *name = std::get_if<ast::NameRef>(&expr.node))
     if (const auto *param = std::get_if<const ast::Param *>(&name->ref)) {
-      if (typeOf(expr) != DType::F32) return sink.refuse(expr.span, "a scalar that is not `f32`"), 0;
+      if (typeOf(expr) != DType::F32) return sink.refuse(expr.span, "a scalar that is not `f32`", "declare it as `in " + (*param)->name.text + ": f32`"), 0;
       return sink.argument((*param)->name.text, expr.span);
     }
   if (const auto *member = std::get_if<ast::Member>(&expr.node)) return scaleOf(*member, expr.span);
@@ -153,7 +154,7 @@ int Arithmetic::scale(const ast::Call &call, int data, DType type, ast::Span whe
   unsigned group = 0;
   if (scheme) {
     group = unsigned(std::get<ast::IntLit>(scheme->args.front()->node).value);
-    if (group != 128) return sink.refuse(call.args[2]->span, "a group of other than 128 elements"), 0;
+    if (group != 128) return sink.refuse(call.args[2]->span, "a group of other than 128 elements", "write `group(128)`"), 0;
   }
   const int most = sink.rowReduce(RowOp::Max, sink.map(Function::Abs, data, kNone, DType::F32, where), group, where);
   return sink.map(Function::Div, most, sink.constant(largest(type), where), DType::F32, where);

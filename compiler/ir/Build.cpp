@@ -22,7 +22,8 @@ bool Builder::run() {
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
   findComputedWith(algorithm.decl->body);
   for (const ast::Stmt &stmt : algorithm.decl->body) {
-    if (algorithm.hasPipeline && !standsBesidePipeline(stmt)) refuse(stmt.span, "a statement beside a `pipeline`");
+    if (algorithm.hasPipeline && !standsBesidePipeline(stmt))
+      refuse(stmt.span, "a statement beside a `pipeline`", "write it within the braces of the `pipeline`");
     statement(stmt, program.body);
   }
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
@@ -33,8 +34,11 @@ bool Builder::run() {
   return ok;
 }
 
-void Builder::refuse(ast::Span where, const std::string &construct) {
-  if (ok) diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
+void Builder::refuse(ast::Span where, const std::string &construct, const std::string &help) {
+  if (ok) {
+    auto report = diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
+    if (!help.empty()) report.help(help);
+  }
   ok = false;
 }
 
@@ -72,6 +76,7 @@ void Builder::checkChunks() {
   walk(program.body, [&](const Stmt &stmt) {
     const auto *store = std::get_if<Store>(&stmt.op());
     const ValueId v = resultOf(stmt);
+    if (v != kNone && program.values[v].spread == Spread::Everywhere) return; // a number is the same in every chunk
     const Length *length = store ? &store->to.length : v != kNone ? &program.values[v].length : nullptr;
     if (!length || length->sameDomain(program.chunks->of)) return;
     const auto at = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));

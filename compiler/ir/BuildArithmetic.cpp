@@ -64,10 +64,15 @@ ValueId Builder::converted(ValueId v, DType type, ast::Span where, Block &out) {
 void Builder::align(ValueId a, ValueId b, ast::Span where) {
   const Value &x = program.values[a], &y = program.values[b];
   if (x.spread == Spread::Everywhere || y.spread == Spread::Everywhere || x.length.sameDomain(y.length)) return;
+  if (x.length.isOneElement() || y.length.isOneElement()) return refuseOneNumber(where);
   const bool firstIsRow = rows.count(a);
   if (!firstIsRow && !rows.count(b)) return refuse(where, "vectors of different shape");
   const Length length = firstIsRow ? y.length : x.length;
   stretchRows(length, where);
+}
+
+void Builder::refuseOneNumber(ast::Span where) {
+  refuse(where, "a vector of one element beside a longer one", "declare what is one number as a scalar: `in alpha: f32`");
 }
 
 void Builder::stretchRows(const Length &length, ast::Span where) {

@@ -1,5 +1,6 @@
 #include "ir/BuildContract.h"
 
+#include "ir/BuildCounts.h"
 #include "ir/BuildFormula.h"
 #include "ir/BuildWindow.h"
 
@@ -42,10 +43,12 @@ private:
   DiagnosticEngine &diagnostics;
   bool ok = true;
 
-  void refuse(ast::Span where, const std::string &construct) {
-    if (ok)
-      diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet")
-          .note(algorithm.decl->name.span, "needed by this algorithm");
+  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) {
+    if (ok) {
+      auto report = diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
+      report.note(algorithm.decl->name.span, "needed by this algorithm");
+      if (!help.empty()) report.help(help);
+    }
     ok = false;
   }
 
@@ -111,23 +114,24 @@ private:
       if (auto unless = integer(*either->lhs, program.ranks)) e.on = Index::negate(*unless), promise = either->rhs.get();
     const auto *equal = std::get_if<ast::Binary>(&promise->node);
     if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
-      return refuse(clause.span, "this `ensures` clause");
+      return refuseClause(clause.span);
     const ast::Call *left = prefixIn(*equal->lhs), *right = prefixIn(*equal->rhs);
     if (left || right) return prefix(left, right, clause.span, std::move(e));
     auto target = part(*equal->lhs);
     if (!target) target = element(*equal->lhs);
-    if (!target) return refuse(clause.span, "this `ensures` clause");
+    if (!target) return refuseClause(clause.span);
     e.target = *target;
     if (!source(*equal->rhs, e)) {
       e.kind = Ensures::Kind::Formula;
-      buildFormula(program, e, *equal->rhs, [&](ast::Span where, const std::string &what) { refuse(where, what); });
+      buildFormula(program, e, *equal->rhs,
+                   [&](ast::Span where, const std::string &what, const std::string &help) { refuse(where, what, help); });
     }
     if (ok) program.ensures.push_back(std::move(e));
   }
 
-  static const ast::Call *prefixIn(const ast::Expr &expr) {
-    const auto *call = std::get_if<ast::Call>(&expr.node);
-    return call && call->function == ast::Function::Prefix ? call : nullptr;
+  void refuseClause(ast::Span where) {
+    refuse(where, "this `ensures` clause",
+           "what can be proved is an argument or a row of it `==` a reduction, a copy, or what is computed of such");
   }
 
   /// `prefix(y[r], c) == prefix(r.x[me], c)`

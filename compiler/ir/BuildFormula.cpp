@@ -9,7 +9,7 @@ namespace {
 /// The right side of an `ensures` that computes.
 class FormulaBuilder final : public ArithmeticSink {
 public:
-  using Refuse = llvm::function_ref<void(ast::Span, const std::string &)>;
+  using Refuse = llvm::function_ref<void(ast::Span, const std::string &, const std::string &)>;
   FormulaBuilder(const Program &p, Ensures &e, Refuse r) : program(p), clause(e), refusal(r) {}
 
   void run(const ast::Expr &expr) {
@@ -33,7 +33,11 @@ public:
       if (node.op == ReduceOp::Avg) refuse(r->op->span, "operator `avg`");
       of = r->body.get();
     }
-    if (!source(*of, node)) return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
+    if (!source(*of, node)) {
+      const bool computes = node.kind == Node::Kind::Reduction && isArithmetic(*of);
+      return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`",
+                    computes ? "compute with the result, as in `reduce(op, r in ranks: r.x) * alpha`" : ""), 0;
+    }
     node.dtype = program.buffers[node.source.buffer].dtype;
     if (node.kind == Node::Kind::Reduction && isFloat(node.dtype) && sizeOf(node.dtype) < 4) node.dtype = DType::F32;
     return add(std::move(node));
@@ -64,7 +68,10 @@ public:
     return add(std::move(node));
   }
   DType typeOf(int value) const override { return clause.formula[value].dtype; }
-  void refuse(ast::Span where, const std::string &construct) override { refused = true, refusal(where, construct); }
+  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override {
+    refused = true;
+    refusal(where, construct, help);
+  }
 
 private:
   using Node = FormulaNode;
@@ -123,7 +130,10 @@ private:
       const std::vector<std::string> &extents = node.source.length.extents;
       if (node.source.length.kind != Length::Kind::Whole || extents.size() != 1 ||
           extents.front() != clause.domain.extents.back())
-        return refuse(expr.span, "vectors of these shapes in one `ensures`");
+        return refuse(expr.span, "vectors of these shapes in one `ensures`",
+                      node.source.length.isOneElement() || clause.domain.isOneElement()
+                          ? "declare what is one number as a scalar: `in alpha: f32`"
+                          : "");
       node.everyRow = true;
     }
     const Spread spread = clause.formula.back().spread;
@@ -135,7 +145,7 @@ private:
 } // namespace
 
 void buildFormula(const Program &program, Ensures &clause, const ast::Expr &expr,
-                  llvm::function_ref<void(ast::Span, const std::string &)> refuse) {
+                  llvm::function_ref<void(ast::Span, const std::string &, const std::string &)> refuse) {
   FormulaBuilder(program, clause, refuse).run(expr);
 }
 

@@ -61,8 +61,10 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   if (!ok) return;
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
   Mailbox &box = program.mailboxes[op.box];
-  if (box.counted && !program.values[op.value].count) return refuse(s.value->span, "a whole vector for a `counted` mailbox");
-  if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`");
+  if (box.counted && !program.values[op.value].count) return refuse(s.value->span, "a whole vector for a `counted` mailbox",
+                  "send `prefix(v, n)`, where `n` is an element of a `u32` input");
+  if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`",
+                  "declare the mailbox as `mailbox " + box.name + "[N] of TYPE counted sync MODE`");
   const Length &length = program.values[op.value].length;
   if (sentTo[op.box] && !box.length.sameDomain(length))
     return refuse(span, "a mailbox that sends of different length fill");

@@ -34,7 +34,7 @@ void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
     return;
   }
   const Value from = program.values[v];
-  if (from.spread != Spread::Element) return refuse(span, "a variable that is not a vector");
+  if (from.spread != Spread::Element) return refuse(span, "a variable that is not a vector", s.mutableVar ? "name what does not change by `let`" : "");
   const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
   program.values[variable].variable = true;
   lets[&s] = variable;
@@ -79,7 +79,8 @@ void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {
   For loop{s.variable.name.text, index(*s.first), index(*s.last), {}, span.begin};
   if (!ok) return;
   if (loop.first.kind() != Index::Kind::Constant || loop.last.kind() != Index::Kind::Constant)
-    return refuse(span, "a `for` whose bounds are not known when the kernel is compiled");
+    return refuse(span, "a `for` whose bounds are not known when the kernel is compiled",
+                  "bounds may have numbers and `N`; what depends on `me` or a scalar goes into an `if` within the loop");
   constexpr std::int64_t kMostIterations = 1024; // they are written out when they are checked and compiled
   if (loop.first.value() < -kMostIterations || loop.last.value() > kMostIterations)
     return refuse(span, "a `for` beyond " + std::to_string(kMostIterations));

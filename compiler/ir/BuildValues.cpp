@@ -71,12 +71,13 @@ ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool
 }
 
 ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
-  if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values"), 0;
+  if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values", "write it as `op(op(a, b), c)`"), 0;
   Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
   if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
-  if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values"), 0;
+  if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values", "write `(a + b) * 0.5`"), 0;
   if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
-    return refuse(expr.span, "an operator that rounds, in `order ascending`"), 0;
+    return refuse(expr.span, "an operator that rounds, in `order ascending`",
+                  "write `order fixed` before the `{`, or reduce all of it at once by `reduce`"), 0;
   // A load goes out before a wait begins.
   const bool loadFirst = slice(*c.args[1]).has_value();
   if (loadFirst) op.b = value(*c.args[1], out);
@@ -102,13 +103,15 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   loops.pop_back();
   if (!ok) return 0;
   if (op.body.size() != 1 || !contributes(op.body.front())) {
-    refuse(r.body->span, "a reduction over anything but the slots of a mailbox and what peers have in a window");
+    refuse(r.body->span, "a reduction over anything but the slots of a mailbox and what peers have in a window",
+           isArithmetic(*r.body) ? "compute before the send, or with the result of the `reduce`" : "");
     return 0;
   }
   const auto *poll = std::get_if<Poll>(&op.body.front().op());
   op.multicast = isAll(*r.set);
   if (op.multicast && !readsOnePlace(op)) {
-    refuse(r.body->span, "a reduction over `all` of anything but one place of a window");
+    refuse(r.body->span, "a reduction over `all` of anything but one place of a window",
+           "write `" + r.variable.name.text + " in ranks`");
     return 0;
   }
   // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.

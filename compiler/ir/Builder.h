@@ -39,7 +39,7 @@ private:
   Block *block = nullptr; ///< where arithmetic goes
 
   // Build.cpp
-  void refuse(ast::Span where, const std::string &construct) override;
+  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override;
   void refuseWholeAlgorithm(const sema::Algorithm &a);
   void statement(const ast::Stmt &stmt, Block &out);
   /// All vectors are as long as the one that the chunks are of, so that they have the same chunks.
@@ -95,6 +95,7 @@ private:
   ValueId converted(ValueId v, DType type, ast::Span where, Block &out);
   /// Two operands go element by element: a row beside a matrix stands for all its rows.
   void align(ValueId a, ValueId b, ast::Span where);
+  void refuseOneNumber(ast::Span where);
   void stretchRows(const Length &length, ast::Span where);
   /// The names that arithmetic computes with: what they stand for is not rounded before.
   void findComputedWith(const ast::Block &stmts);

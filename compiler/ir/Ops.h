@@ -35,6 +35,8 @@ struct Length {
 
   /// Same length for every value of their indices: both can be gone over by one packet loop.
   bool sameDomain(const Length &other) const;
+  /// Whether it is declared as one element, as `f32[1]` is.
+  bool isOneElement() const { return kind == Kind::Whole && extents.size() == 1 && extents.front() == "1"; }
   bool operator==(const Length &other) const;
 };
 

@@ -37,17 +37,23 @@ std::optional<std::uint64_t> coll::tool::parseCount(std::string_view text) {
   unsigned shift = 0;
   rest.consume_back("B");
   rest.consume_back("i");
-  if (rest.consume_back("K"))
+  if (rest.consume_back("K") || rest.consume_back("k"))
     shift = 10;
-  else if (rest.consume_back("M"))
+  else if (rest.consume_back("M") || rest.consume_back("m"))
     shift = 20;
-  else if (rest.consume_back("G"))
+  else if (rest.consume_back("G") || rest.consume_back("g"))
     shift = 30;
   else if (rest.size() != text.size())
     return std::nullopt;
   std::uint64_t value = 0;
   if (rest.empty() || rest.getAsInteger(10, value) || value > (UINT64_MAX >> shift)) return std::nullopt;
   return value << shift;
+}
+
+std::string coll::tool::helpWithCount(std::string_view text) {
+  const bool hasUnit = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) &&
+                       llvm::any_of(text, [](unsigned char c) { return std::isalpha(c); });
+  return hasUnit ? "64Ki, 64K and 64KiB are 65536; Mi and Gi likewise" : "";
 }
 
 /// The words of a list, empty ones included so that `2,,4` is refused and not passed over.
@@ -123,7 +129,7 @@ static std::uint64_t checkedNumber(std::string_view option, const std::string &t
   if (value && *value >= low && *value <= high) return *value;
   std::string range = high == UINT64_MAX ? "a number from " + std::to_string(low)
                                          : "a number from " + std::to_string(low) + " to " + std::to_string(high);
-  throw Failure{Exit::BadInput, inBackticks(option, text) + " is not " + range};
+  throw Failure{Exit::BadInput, inBackticks(option, text) + " is not " + range, value ? "" : helpWithCount(text)};
 }
 
 std::uint64_t Arguments::number(std::string_view option, std::uint64_t otherwise, std::uint64_t low,

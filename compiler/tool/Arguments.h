@@ -60,8 +60,10 @@ private:
   std::map<std::string, std::string> values;
 };
 
-/// `4096`, `64Ki`, `64K` (the same, as in nccl-tests), `2Mi`, `1G`. Empty if it is no such number or does not fit.
+/// `4096`, `64Ki`, `64K` or `64k` (the same, as in nccl-tests), `2Mi`, `1G`. Empty if it is no such number or does not fit.
 std::optional<std::uint64_t> parseCount(std::string_view text);
+/// How units are written, for what is a number with another; empty for anything else.
+std::string helpWithCount(std::string_view text);
 
 /// The word of `offered` nearest to `given`, if it is near enough to be meant.
 std::string nearest(std::string_view given, const std::vector<std::string> &offered);

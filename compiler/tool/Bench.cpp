@@ -31,7 +31,7 @@ selectionOf(const Program &program, const Manifest &manifest, const Arguments &a
   SelectionOptions options = selectionOptions(arguments);
   options.nccl = arguments.has("--against");
   options.algorithm = arguments.text("--algo");
-  Call call{0, manifest.dtype, manifest.ranks, arguments.has("--inplace")};
+  Call call{0, manifest.dtype, manifest.ranks, arguments.has("--inplace"), manifest.op.value_or(ReduceOp::Sum)};
   return [&program, collective = manifest.collective, options, call](std::uint64_t bytes,
                                                                      const std::string &machine) mutable {
     if (options.gpu.empty()) options.gpu = machine.substr(std::min(machine.size(), machine.find(" x ") + 3));

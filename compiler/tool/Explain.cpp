@@ -21,7 +21,6 @@ struct Question {
   std::string collective;
   SelectionOptions options;
   Call call;
-  std::optional<ReduceOp> op;
 };
 
 } // namespace
@@ -38,8 +37,6 @@ static std::string reasonAgainst(const Question &question, const selection::Cand
                                  const Member &member) {
   const bool named = question.options.algorithm.empty() || candidates.includes(member);
   if (!named) return "held to `" + question.options.algorithm + "`";
-  if (question.op && !member.ops.empty() && !llvm::is_contained(member.ops, *question.op))
-    return "not offered for " + std::string(keyword(*question.op));
   const std::string against = candidates.reasonAgainst(member, question.call);
   if (!against.empty()) return against;
   if (candidates.includes(member)) return "";
@@ -74,13 +71,15 @@ static std::string lineOf(const Question &question, const selection::Candidates 
 /// One size: every way with its terms, then those that are none.
 static std::string explainCall(const Question &question, const Selector &selector,
                                const selection::Candidates &candidates) {
-  std::vector<Choice> choices = selector.ranked(question.call);
-  if (!choices.front()) choices.clear();
+  const Ranking ranking = rankingOf(question.program, question.collective, selector.ranked(question.call), question.call);
+  const std::vector<Choice> &choices = ranking.choices;
   std::string text = llvm::formatv("  {0,-25} {1,9} {2,8} {3,8} {4,8} {5,8} {6,8}  {7,-9} {8}\n", "", "us", "launch",
                                    "hops", "bytes", "polls", "rest", "shape", "source")
                          .str();
   for (const Choice &choice : choices)
     text += lineOf(question, candidates, choice, &choice == &choices.front());
+  for (const Member *member : ranking.refuted)
+    text += llvm::formatv("  {0,-25} no: refuted; `coll check` shows how\n", member->algorithm).str();
   for (const Member &member : question.program.members()) {
     if (member.collective != question.collective) continue;
     const std::string against = reasonAgainst(question, candidates, member);
@@ -132,22 +131,39 @@ static std::string collectiveOf(const Program &program, const Arguments &argumen
   return members.front()->collective;
 }
 
+/// As `coll run` has it, but that what one member is not offered for another may be.
+static Call callOf(const Member &first, const Arguments &arguments) {
+  Call call;
+  call.inplace = arguments.has("--inplace");
+  call.ranks = arguments.has("-n") ? static_cast<int>(arguments.number("-n", 8, 1, 1 << 20)) : pickRanks(first, arguments);
+  const auto dtype = parseDType(arguments.text("--dtype"));
+  call.dtype = dtype ? *dtype : pickDType(first, arguments);
+  const auto op = first.ops.empty() ? std::nullopt : parseReduceOp(arguments.text("--op"));
+  call.op = op ? *op : pickOp(first, arguments);
+  return call;
+}
+
+/// A name that no table has would be answered as if it were any other.
+static void refuseUnknownGpu(const Program &program, const Question &question) {
+  SelectionOptions all;
+  all.table = question.options.table;
+  const Selector selector = orFail(Selector::create(program, question.collective, all));
+  const std::set<std::string> known = candidatesOf(selector).gpus();
+  if (known.count(question.options.gpu)) return;
+  throw Failure{Exit::BadInput, "nothing was measured on `--gpu " + question.options.gpu + "`",
+                suggest(question.options.gpu, {known.begin(), known.end()})};
+}
+
 static Exit explain(const Arguments &arguments) {
   const auto program = loadProgram(arguments.what());
   const auto members = pickMembers(*program, arguments);
-  Question question{*program, collectiveOf(*program, arguments), selectionOptions(arguments), {}, {}};
+  Question question{*program, collectiveOf(*program, arguments), selectionOptions(arguments), {}};
   question.options.algorithm = arguments.text("--algo");
-  question.call.ranks = static_cast<int>(arguments.number("-n", 8, 1, 1 << 20));
-  question.call.inplace = arguments.has("--inplace");
-  if (const auto dtype = parseDType(arguments.text("--dtype", "f32")))
-    question.call.dtype = *dtype;
-  else
-    pickDType(*members.front(), arguments);
-  question.op = parseReduceOp(arguments.text("--op", "sum"));
-  if (!question.op) pickOp(*members.front(), arguments);
+  question.call = callOf(*members.front(), arguments);
   const bool oneSize = arguments.has("--bytes");
   if (oneSize) question.call.bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
 
+  if (arguments.has("--gpu")) refuseUnknownGpu(*program, question);
   const Selector selector = orFail(Selector::create(*program, question.collective, question.options));
   print(question.collective + ", " + std::to_string(question.call.ranks) + " ranks, " +
         std::string(keyword(question.call.dtype)) + (question.call.inplace ? ", in place" : "") +

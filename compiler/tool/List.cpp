@@ -67,6 +67,7 @@ static Exit list(const Arguments &arguments) {
       array.push_back(toJson(source, member, emitted));
     }
   }
+  if (array.empty() && !arguments.has("--json")) text = "`" + arguments.what() + "` has no algorithm\n";
   print(arguments.has("--json") ? llvm::formatv("{0:2}\n", llvm::json::Value(std::move(array))).str() : text);
   return Exit::Good;
 }

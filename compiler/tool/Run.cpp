@@ -114,10 +114,17 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   SelectionOptions options = selectionOptions(arguments);
   options.nccl = false; // what is verified is Coll's own
   const Selector selector = orFail(Selector::create(program, first.collective, options));
-  const Choice choice = selector.choose({bytesPerElement(kernel->manifest, sizes.extents), instance.dtype,
-                                         instance.ranks, arguments.has("--inplace")});
+  const Call call{bytesPerElement(kernel->manifest, sizes.extents), instance.dtype, instance.ranks,
+                  arguments.has("--inplace"), instance.op};
+  std::vector<Choice> choices = selector.ranked(call);
+  if (!arguments.has("--unchecked")) {
+    Ranking ranking = rankingOf(program, first.collective, choices, call, arguments.has("--strict"));
+    for (const Member *refuted : ranking.refuted)
+      printMessage("coll: note: `" + refuted->name + "` is left out: it is refuted, and `coll check` shows how\n");
+    choices = std::move(ranking.choices);
+  }
   for (const Member *member : members)
-    if (member->algorithm == choice.name) return {member};
+    if (!choices.empty() && member->algorithm == choices.front().name) return {member};
   return members; // to say of each why it does not take the size
 }
 

@@ -5,6 +5,8 @@
 #include "selection/Table.h"
 #include "tool/OrFail.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace coll;
 using namespace coll::tool;
 
@@ -21,4 +23,28 @@ SelectionOptions coll::tool::selectionOptions(const Arguments &arguments) {
   options.nccl = !arguments.has("--no-nccl");
   options.multicast = arguments.has("--multicast");
   return options;
+}
+
+static bool isRefuted(const Program &program, const Member &member, const Call &call, bool strict) {
+  Diagnostics ignored; // `coll check` says why
+  const auto verdict = program.check({member.name, call.ranks, call.dtype, call.op}, ignored, {strict, false});
+  return verdict && !verdict->proved;
+}
+
+Ranking coll::tool::rankingOf(const Program &program, const std::string &collective, const std::vector<Choice> &ranked,
+                              const Call &call, bool strict) {
+  constexpr std::size_t kToProve = 2; // the choice and the second best
+  Ranking ranking;
+  for (const Choice &choice : ranked) {
+    const auto member = llvm::find_if(program.members(), [&](const Member &each) {
+      return each.collective == collective && each.algorithm == choice.name;
+    });
+    if (!choice) continue;
+    if (member != program.members().end() && ranking.choices.size() < kToProve &&
+        isRefuted(program, *member, call, strict))
+      ranking.refuted.push_back(&*member);
+    else
+      ranking.choices.push_back(choice);
+  }
+  return ranking;
 }

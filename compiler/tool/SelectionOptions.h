@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coll/Selection.h"
+#include "selection/Candidates.h"
 #include "tool/Arguments.h"
 
 namespace coll::tool {
@@ -15,5 +16,13 @@ inline constexpr Option noNccl{"--no-nccl", "", "leave NCCL out of the choice"};
 
 /// What the options say; the table as text, that of COLL_TABLE where `--table` is not given.
 SelectionOptions selectionOptions(const Arguments &arguments);
+
+/// What selection takes for a call: the quickest way first, without members that the checker refutes for it.
+struct Ranking {
+  std::vector<Choice> choices; ///< at least the first two are proved, or are NCCL's; as many as there are
+  std::vector<const Member *> refuted;
+};
+Ranking rankingOf(const Program &program, const std::string &collective, const std::vector<Choice> &ranked,
+                  const Call &call, bool strict = false);
 
 } // namespace coll::tool

@@ -14,7 +14,9 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
   if (name.empty() || value.empty()) throw Failure{Exit::BadInput, "`--set " + word + "` is not NAME=VALUE"};
   if (llvm::is_contained(manifest.extents, name.str())) {
     const auto count = parseCount(std::string_view(value.data(), value.size()));
-    if (!count) throw Failure{Exit::BadInput, "`--set " + word + "`: an extent is a number of elements"};
+    if (!count)
+      throw Failure{Exit::BadInput, "`--set " + word + "`: an extent is a number of elements",
+                    helpWithCount(std::string_view(value.data(), value.size()))};
     sizes.extents[name.str()] = *count;
     return;
   }
@@ -48,6 +50,18 @@ std::vector<std::string> coll::tool::openExtents(const Manifest &manifest, const
   return open;
 }
 
+/// `--count` and `--bytes` give the one extent that `--set` leaves open.
+static Failure wrongNumberOfExtents(const Manifest &manifest, const std::string &option, const std::vector<std::string> &open) {
+  if (manifest.extents.empty())
+    return {Exit::BadInput, "`" + option + "`: `" + manifest.collective + "` has no extent", "leave it out"};
+  if (open.empty())
+    return {Exit::BadInput, "`" + option + "` gives one extent, and `--set` gives all of them already",
+            "leave out `" + option + "`, or " + (manifest.extents.size() == 1 ? "" : "one of ") + join(manifest.extents) +
+                " of `--set`"};
+  return {Exit::BadInput, "`" + option + "` gives one extent, and `" + manifest.collective + "` has " + join(open),
+          "set all but one of them, as in --set " + open.front() + "=16"};
+}
+
 Counted coll::tool::pickCounts(const Arguments &arguments, const std::vector<std::string> &choices) {
   const std::string chosen = arguments.choice("--counts", choices);
   return chosen == "most"   ? Counted::Most
@@ -64,10 +78,7 @@ Sizes coll::tool::pickSizes(const Manifest &manifest, const Arguments &arguments
   if (hasCount && hasBytes) throw Failure{Exit::BadInput, "`--count` and `--bytes` say the same; give one of them"};
 
   const std::vector<std::string> open = openExtents(manifest, sizes);
-  if (open.size() != 1)
-    throw Failure{Exit::BadInput,
-                  std::string(hasCount ? "`--count`" : "`--bytes`") + " needs exactly one extent that is not set",
-                  open.empty() ? "all are set already" : "set all but one of " + join(open) + " with --set"};
+  if (open.size() != 1) throw wrongNumberOfExtents(manifest, hasCount ? "--count" : "--bytes", open);
   std::uint64_t count = arguments.number("--count", 0, 0, UINT64_MAX);
   if (hasBytes) {
     const std::uint64_t bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);

@@ -5,10 +5,11 @@
 static int fail(const std::string &text) { return std::fprintf(stderr, "%s\n", text.c_str()), 1; }
 
 int main(int argc, char **argv) {
-  const auto text = coll::readSource(argc > 1 ? argv[1] : DIRECT_COLL);
+  const char *file = argc > 1 ? argv[1] : DIRECT_COLL;
+  const auto text = coll::readSource(file);
   if (!text) return fail(text.error().text);
   coll::Diagnostics diagnostics;
-  const auto program = coll::Program::parse(*text, "direct.coll", diagnostics);
+  const auto program = coll::Program::parse(*text, file, diagnostics);
   if (!program) return fail(diagnostics.render());
   auto context = coll::Context::create(); // a rank for each GPU; two emulated ranks where there is none
   if (!context) return fail(context.error().text);

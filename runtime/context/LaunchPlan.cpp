@@ -173,6 +173,12 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
                    (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};
 }
 
+Error beyondCapacity(const Manifest &manifest, const std::string &what) {
+  return {Error::Code::BadInput, "`" + manifest.member + "`: " + what + " are more than its capacity of " +
+                                     std::to_string(manifest.capacity) +
+                                     ", from the `when bytes <=` of its algorithm: raise that, or take another member"};
+}
+
 std::uint64_t LaunchPlan::mostRowElements() const {
   return std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads) * packetElements();
 }
@@ -192,8 +198,8 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
                std::to_string(mostRowElements()));
   if (manifest.capacity && length != 0 &&
       ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
-    return bad("rows of `" + name + "` = " + std::to_string(length) + " elements, each in whole packets of " +
-               std::to_string(packetElements()) + ", are more than its capacity of " + std::to_string(manifest.capacity));
+    return beyondCapacity(manifest, "rows of `" + name + "` = " + std::to_string(length) +
+                                        " elements, each in whole packets of " + std::to_string(packetElements()) + ",");
   return {};
 }
 
@@ -204,8 +210,7 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
   };
   const std::uint64_t elements = domainElements(extents);
   if (manifest.capacity && elements > manifest.capacity)
-    return bad(std::to_string(elements) + " elements are more than its capacity of " +
-               std::to_string(manifest.capacity));
+    return beyondCapacity(manifest, std::to_string(elements) + " elements");
   constexpr std::uint64_t kMostPackets = 1ull << 31; // kernels count them in 32 bits
   if (packets(extents) > kMostPackets) return bad(std::to_string(elements) + " elements are more than a launch can have");
   if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)

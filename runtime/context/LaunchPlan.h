@@ -40,6 +40,9 @@ LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const 
 /// The shape for so many rows of so many packets. The same on all ranks.
 LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const ShapeLimits &limits);
 
+/// That elements, of which `what` says how many, are more than the mailboxes of a member are made for.
+Error beyondCapacity(const Manifest &manifest, const std::string &what);
+
 /// A manifest, prepared for launches.
 class LaunchPlan {
 public:

@@ -67,9 +67,7 @@ Result<void> RunLayout::checkSize(std::span<const std::uint64_t> extents) const 
   const LaunchPlan plan(manifest);
   std::uint64_t most = plan.domainElements(extents);
   if (manifest.capacity && most > manifest.capacity)
-    return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + std::to_string(most) +
-                                            " elements are more than its capacity of " +
-                                            std::to_string(manifest.capacity)};
+    return beyondCapacity(manifest, std::to_string(most) + " elements");
   for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
     most = std::max(most, plan.argumentElements(i, extents));
   if (most > kMostElements)

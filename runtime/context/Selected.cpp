@@ -17,7 +17,7 @@ Result<std::vector<std::uint64_t>> Backend::stamps(LoadedKernel &, int, unsigned
 struct SelectedCollective::State {
   State(Context &context, Selector selector, const CollectiveRequest &request)
       : backend(backendOf(context)), ranks(context.ranks()), selector(std::move(selector)),
-        maxCtas(request.selection.maxCtas), call{0, request.dtype, ranks, request.inplace} {}
+        maxCtas(request.selection.maxCtas), call{0, request.dtype, ranks, request.inplace, request.op} {}
 
   std::uint64_t bytesOf(std::span<const std::uint64_t> extents) const;
 

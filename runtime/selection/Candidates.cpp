@@ -72,7 +72,10 @@ std::string Candidates::reasonAgainst(const Member &member, const Call &call) co
     return "offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks) + " ranks";
   if (!contains(member.dtypes, call.dtype)) return "not offered for " + std::string(keyword(call.dtype));
   if (member.maxBytes && call.bytes > member.maxBytes) return "made for up to " + std::to_string(member.maxBytes) + " bytes";
-  if (!contains(member.loweredDtypes, call.dtype)) return "this version cannot emit it";
+  if (!member.ops.empty() && !contains(member.ops, call.op)) return "not offered for " + std::string(keyword(call.op));
+  if (member.outOfPlace && call.inplace) return "not for calls in place";
+  if (!manifestOf(member, call.ranks, call.dtype, call.op))
+    return "it cannot be emitted for these ranks, types and operators; `coll emit` says why";
   return "";
 }
 
@@ -86,14 +89,13 @@ const Member *Candidates::memberOf(const std::string &name) const {
   return nullptr;
 }
 
-const Manifest *Candidates::manifestOf(const Member &member, int ranks, DType dtype) const {
+const Manifest *Candidates::manifestOf(const Member &member, int ranks, DType dtype, ReduceOp op) const {
   const std::lock_guard held(mutex);
-  auto [place, isNew] = manifests.try_emplace({member.name, ranks, dtype});
+  auto [place, isNew] = manifests.try_emplace({member.name, ranks, dtype, op});
   if (isNew) {
     CompileOptions unchecked;
     unchecked.unchecked = true; // load() asks the checker
     Diagnostics ignored;
-    const ReduceOp op = member.ops.empty() || contains(member.ops, ReduceOp::Sum) ? ReduceOp::Sum : member.ops.front();
     if (const auto kernel = program.compile({member.name, ranks, dtype, op}, unchecked, ignored))
       place->second = kernel->manifest;
   }
@@ -101,7 +103,7 @@ const Manifest *Candidates::manifestOf(const Member &member, int ranks, DType dt
 }
 
 bool Candidates::hasWindows(const Member &member, const Call &call) const {
-  const Manifest *manifest = manifestOf(member, call.ranks, call.dtype);
+  const Manifest *manifest = manifestOf(member, call.ranks, call.dtype, call.op);
   return !manifest || manifest->hasWindows();
 }
 
@@ -122,9 +124,15 @@ std::optional<Terms> Candidates::termsOf(const std::string &name, const Call &ca
   if (isNccl(name)) return ncclTerms(collective, ranks, call.bytes, floors);
   const Member *member = memberOf(name);
   if (!member || ranks < member->minRanks || ranks > member->maxRanks) return std::nullopt;
-  const Manifest *manifest = manifestOf(*member, ranks, call.dtype);
+  const Manifest *manifest = manifestOf(*member, ranks, call.dtype, call.op);
   if (!manifest) return std::nullopt;
   return memberTerms(*manifest, member->maxBytes, call.bytes, floors);
+}
+
+std::set<std::string> Candidates::gpus() const {
+  std::set<std::string> names;
+  for (const Section &section : tables.sections) names.insert(section.gpu);
+  return names;
 }
 
 const bench::Floors &Candidates::floorsFor(const Call &call) const {

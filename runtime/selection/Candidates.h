@@ -42,12 +42,14 @@ public:
   std::optional<Terms> termsOf(const std::string &name, const Call &call, int ranks, const bench::Floors &floors) const;
   /// The floors that predictions rest on.
   const bench::Floors &floorsFor(const Call &call) const;
+  /// Those that anything was measured on.
+  std::set<std::string> gpus() const;
 
 private:
   double unexplained(const Call &call) const;
   bool hasWindows(const Member &member, const Call &call) const;
   const Section *sectionFor(const std::string &name, const Call &call, bool anyRanks) const;
-  const Manifest *manifestOf(const Member &member, int ranks, DType dtype) const;
+  const Manifest *manifestOf(const Member &member, int ranks, DType dtype, ReduceOp op) const;
   const Member *memberOf(const std::string &name) const;
 
   const Program &program;
@@ -58,7 +60,7 @@ private:
   bool nccl = false;
 
   mutable std::mutex mutex;
-  mutable std::map<std::tuple<std::string, int, DType>, std::optional<Manifest>> manifests;
+  mutable std::map<std::tuple<std::string, int, DType, ReduceOp>, std::optional<Manifest>> manifests;
 };
 
 } // namespace coll::selection

@@ -15,14 +15,14 @@ namespace coll {
 using namespace selection;
 
 struct Selector::State {
-  using Key = std::tuple<DType, int, bool>; ///< type, ranks, in place
+  using Key = std::tuple<DType, int, bool, ReduceOp>; ///< type, ranks, in place, operator
 
   State(const Program &program, const std::string &collective, const SelectionOptions &options, Table table)
       : options(options), candidates(program, collective, options, std::move(table)) {}
 
   const std::vector<Step> &steps(const Call &call) const {
     const std::lock_guard held(mutex);
-    auto [place, isNew] = known.try_emplace({call.dtype, call.ranks, call.inplace});
+    auto [place, isNew] = known.try_emplace({call.dtype, call.ranks, call.inplace, call.op});
     if (isNew) place->second = compute(call);
     return place->second;
   }

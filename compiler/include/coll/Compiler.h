@@ -24,6 +24,7 @@ struct Member {
   std::string order;              ///< of operations: `ascending`, `fixed`, `any`
   /// What `tune` declares: (`ctas`, its values), …; empty where it declares nothing.
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> tune;
+  bool outOfPlace = false;          ///< not for callers that use the contract's `inplace`
   bool usesMulticast = false;       ///< where the team has it; elsewhere its loops do the same
   std::vector<DType> loweredDtypes; ///< those of `dtypes` that this compiler can emit
   bool lowered = true;              ///< whether there are any

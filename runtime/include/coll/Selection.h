@@ -16,7 +16,8 @@ struct Call {
   std::uint64_t bytes = 0; ///< of the largest argument, as in nccl-tests
   DType dtype = DType::F32;
   int ranks = 2;
-  bool inplace = false;
+  bool inplace = false;        ///< inputs and outputs in the same memory
+  ReduceOp op = ReduceOp::Sum; ///< ignored where the collective has none
 };
 
 /// What selection may choose from.

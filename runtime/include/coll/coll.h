@@ -140,7 +140,7 @@ struct CollectiveRequest {
   std::string collective; ///< `allreduce`
   DType dtype = DType::F32;
   ReduceOp op = ReduceOp::Sum; ///< ignored where the collective has none
-  bool inplace = false;        ///< whether most calls are in place: part of what selection goes by
+  bool inplace = false;        ///< whether calls may be in place: a member that is `outofplace` is then no choice
   SelectionOptions selection = {};
 };
 
