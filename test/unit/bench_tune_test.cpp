@@ -125,18 +125,20 @@ TEST(HandWritten, WhatMakesNoSenseIsRefusedAtItsLine) {
 }
 
 TEST(HandWritten, RivalsOfTheRepositoryCompile) {
-  const std::string path = COLL_RIVALS "/allreduce.cu";
-  auto source = HandWritten::parse(path, textOf(path));
-  ASSERT_TRUE(source) << source.error().text;
-  EXPECT_EQ(source->kernels.size(), 5u);
   auto jit = Jit::create(KernelCache(""));
   if (!jit) GTEST_SKIP() << jit.error().text;
-  for (DType type : {DType::F32, DType::BF16})
-    for (int ranks : {2, 8}) {
-      auto cubin = jit->compile(source->compileable(type, ranks), Arch{90, ""});
-      ASSERT_TRUE(cubin) << cubin.error().text;
-      for (const std::string &name : source->names()) EXPECT_NE(cubin->bytes.find(name), std::string::npos) << name;
-    }
+  for (auto [file, kernels] : {std::pair("/allreduce.cu", 5u), std::pair("/sentinel_clear.cu", 4u)}) {
+    const std::string path = std::string(COLL_RIVALS) + file;
+    auto source = HandWritten::parse(path, textOf(path));
+    ASSERT_TRUE(source) << source.error().text;
+    EXPECT_EQ(source->kernels.size(), kernels);
+    for (DType type : {DType::F32, DType::BF16})
+      for (int ranks : {2, 8}) {
+        auto cubin = jit->compile(source->compileable(type, ranks), Arch{90, ""});
+        ASSERT_TRUE(cubin) << cubin.error().text;
+        for (const std::string &name : source->names()) EXPECT_NE(cubin->bytes.find(name), std::string::npos) << name;
+      }
+  }
 }
 
 } // namespace
