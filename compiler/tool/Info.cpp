@@ -67,6 +67,23 @@ static std::string platformsText() {
   return text;
 }
 
+/// Why kernels take their loop form instead of multicast; empty where NCCL decides, for the ranks of a context.
+static std::string whyNoMulticast(const Found &found) {
+  if (!found.machine) return "there is no GPU";
+  for (const GpuInfo &gpu : found.machine->gpus)
+    if (!gpu.multicast) return "GPU " + std::to_string(gpu.ordinal) + " has none";
+  if (!found.nccl) return found.nccl.error().text;
+  if (!(*found.nccl)->tellsMulticast()) return "NCCL " + (*found.nccl)->versionText() + " does not tell its address";
+  const char *enabled = std::getenv("NCCL_NVLS_ENABLE");
+  return enabled && llvm::StringRef(enabled) == "0" ? "NCCL_NVLS_ENABLE is 0" : "";
+}
+
+static std::string multicastText(const Found &found) {
+  const std::string why = whyNoMulticast(found);
+  if (!why.empty()) return none(Error{Error::Code::MachineLacks, why});
+  return "yes, where NCCL has it: ranks with a GPU each, more than two of them";
+}
+
 static std::string asText(const Found &found) {
   std::string text = row("coll", COLL_VERSION);
   if (found.machine) {
@@ -80,6 +97,7 @@ static std::string asText(const Found &found) {
                                    : none(found.nvrtc.error()));
   text += row("NCCL",
               found.nccl ? (*found.nccl)->versionText() + " (" + (*found.nccl)->path + ")" : none(found.nccl.error()));
+  text += row("multicast", multicastText(found));
   text += row("C++ compiler", found.cxx.empty() ? "none: emulated ranks need one" : join(found.cxx, " "));
   text += platformsText();
   for (const env::Description &variable : env::list())
@@ -97,8 +115,12 @@ static std::string asJson(const Found &found) {
                             {"arch", gpu.arch},
                             {"multiprocessors", gpu.multiprocessors},
                             {"memoryBytes", static_cast<std::int64_t>(gpu.memoryBytes)},
-                            {"reaches", Array(gpu.reaches)}});
+                            {"reaches", Array(gpu.reaches)},
+                            {"multicast", gpu.multicast}});
   Object object{{"version", COLL_VERSION}, {"gpus", std::move(gpus)}, {"nvrtc", nullptr}, {"nccl", nullptr}};
+  const std::string why = whyNoMulticast(found);
+  object["multicast"] = why.empty();
+  if (!why.empty()) object["multicastWhyNot"] = fixUTF8(why);
   object["driver"] = found.machine ? Value(found.machine->cuda) : Value(nullptr);
   object["cxx"] = found.cxx.empty() ? Value(nullptr) : Value(join(found.cxx, " "));
   if (found.nvrtc)

@@ -504,7 +504,9 @@ Result<void> GpuBackend::replay(int rank, Graph &graph) {
 Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, const ContextOptions &options, int ranks) {
   const bool enough = ranks <= int(gpus.list.size()), named = options.fabric == FabricKind::Nccl;
   if (named || (options.fabric == FabricKind::Auto && enough && ranks > 1)) {
-    auto fabric = createNcclFabric(gpus, ranks);
+    auto nccl = Nccl::get();
+    Result<std::unique_ptr<Fabric>> fabric =
+        nccl ? createNcclFabric(gpus, **nccl, ranks, options.multicast) : Result<std::unique_ptr<Fabric>>(nccl.error());
     if (fabric || named || fabric.error().code != Error::Code::MachineLacks) return fabric;
     if (options.warn) options.warn("without NCCL, over peer access alone: " + fabric.error().text);
   }

@@ -17,7 +17,7 @@ public:
   virtual int ranks() const = 0;
   /// The place in Gpus::list of a rank's GPU.
   virtual int gpuOf(int rank) const = 0;
-  /// "nccl 2.28.9"
+  /// "nccl 2.28.9", "nccl 2.29.7 with multicast"
   virtual std::string describe() const = 0;
 
   /// NCCL's communicator of a rank; null where the fabric is not NCCL's.
@@ -30,8 +30,8 @@ public:
   int ranksPerGpu() const;
 };
 
-/// One process, a GPU for each rank, NCCL's windows. `gpus` outlives the fabric.
-Result<std::unique_ptr<Fabric>> createNcclFabric(const Gpus &gpus, int ranks);
+/// One process, a GPU for each rank, NCCL's windows. `gpus` and `nccl` outlive the fabric. `multicast`: where NCCL has it.
+Result<std::unique_ptr<Fabric>> createNcclFabric(const Gpus &gpus, const Nccl &nccl, int ranks, bool multicast);
 
 /// One process, rank r on GPU r mod G, ordinary memory with peer access.
 Result<std::unique_ptr<Fabric>> createLocalFabric(const Gpus &gpus, int ranks);

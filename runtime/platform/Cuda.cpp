@@ -159,7 +159,9 @@ Result<MachineGpus> machineGpus() {
           api.cuDeviceCanAccessPeer(&can, device, peer) == CUDA_SUCCESS && can)
         reaches.push_back(other);
     }
-    machine.gpus.push_back({ordinal, name, unsigned(major * 10 + minor), unsigned(multiprocessors), memory, reaches});
+    int multicast = 0;
+    api.cuDeviceGetAttribute(&multicast, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, device);
+    machine.gpus.push_back({ordinal, name, unsigned(major * 10 + minor), unsigned(multiprocessors), memory, reaches, multicast != 0});
   }
   return machine;
 }

@@ -45,6 +45,7 @@ class Gpus {
 public:
   /// `ordinals` empty: all there are.
   static Result<std::unique_ptr<Gpus>> open(std::span<const int> ordinals);
+  explicit Gpus(const Cuda &cuda) : cuda(cuda) {} ///< of none yet
   ~Gpus();
   Gpus(const Gpus &) = delete;
   Gpus &operator=(const Gpus &) = delete;
@@ -56,9 +57,6 @@ public:
 
   /// "2 x NVIDIA H200"
   std::string describe() const;
-
-private:
-  explicit Gpus(const Cuda &cuda) : cuda(cuda) {}
 };
 
 /// Makes a GPU's context the thread's current one for the life of this object.

@@ -15,6 +15,7 @@ struct GpuInfo {
   unsigned multiprocessors;
   std::uint64_t memoryBytes;
   std::vector<int> reaches; ///< ordinals of the GPUs whose memory its kernels can access
+  bool multicast = false;   ///< the driver and the GPU can, whether or not NCCL makes use of it
 };
 
 struct MachineGpus {

@@ -1,5 +1,7 @@
 #include "platform/Nccl.h"
 
+#include "platform/NcclLayouts.h"
+
 #include <mutex>
 
 namespace coll {
@@ -45,6 +47,10 @@ Result<Nccl> load(const std::string &path) {
   bind(api.commWindowRegister, "ncclCommWindowRegister");
   bind(api.commWindowDeregister, "ncclCommWindowDeregister");
   bind(api.getPeerDevicePointer, "ncclGetPeerDevicePointer", /*optional=*/true);
+  bind(api.devCommCreate, "ncclDevCommCreate", /*optional=*/true);
+  bind(api.devCommDestroy, "ncclDevCommDestroy", /*optional=*/true);
+  bind(api.commQueryProperties, "ncclCommQueryProperties", /*optional=*/true);
+  bind(api.getLsaMultimemDevicePointer, "ncclGetLsaMultimemDevicePointer", /*optional=*/true);
   if (api.getVersion) api.getVersion(&api.version);
   if (!complete || api.version < Nccl::kOldest)
     return Error{Error::Code::MachineLacks, "NCCL " + textOf(Nccl::kOldest) +
@@ -58,6 +64,11 @@ Result<Nccl> load(const std::string &path) {
 
 std::string Nccl::versionText() const {
   return textOf(version);
+}
+
+bool Nccl::tellsMulticast() const {
+  if (version < nccl_layouts::kFirst || !devCommCreate || !devCommDestroy) return false;
+  return version < nccl_layouts::kVersioned || (commQueryProperties && getLsaMultimemDevicePointer);
 }
 
 Result<void> Nccl::check(int result, const char *what) const {

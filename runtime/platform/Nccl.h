@@ -38,11 +38,18 @@ struct Nccl {
   /// Null before 2.28.
   int (*allToAll)(const void *send, void *receive, std::size_t toEach, int type, NcclComm comm, void *stream);
   int (*getPeerDevicePointer)(NcclWindow window, std::size_t offset, int peer, void **pointer); ///< null before 2.29
+  // Device communicators, which make NCCL map memory for multicast. Structures as in NcclLayouts.h.
+  int (*devCommCreate)(NcclComm comm, const void *requirements, void *devComm);                  ///< null before 2.28
+  int (*devCommDestroy)(NcclComm comm, const void *devComm);                                     ///< null before 2.28
+  int (*commQueryProperties)(NcclComm comm, void *properties);                                   ///< null before 2.29
+  int (*getLsaMultimemDevicePointer)(NcclWindow window, std::size_t offset, void **pointer);     ///< null before 2.29
 
   int version = 0; ///< 22809 for 2.28.9
   std::string path;
 
   std::string versionText() const;
+  /// Whether this NCCL, where it has multicast, says at which address.
+  bool tellsMulticast() const;
   Result<void> check(int result, const char *what) const;
 
   static constexpr int kOldest = 22800; ///< windows as the fabric reads them

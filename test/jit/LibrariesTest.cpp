@@ -18,6 +18,10 @@ using namespace coll;
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 #endif
+#if __has_include(<nccl_device/impl/comm__types.h>)
+#include "platform/NcclLayouts.h"
+#include <nccl_device/impl/comm__types.h>
+#endif
 
 namespace {
 
@@ -61,6 +65,33 @@ ALIKE(Nccl, allGather, ncclAllGather);
 ALIKE(Nccl, broadcast, ncclBroadcast);
 #if NCCL_VERSION_CODE >= 22803
 ALIKE(Nccl, allToAll, ncclAlltoAll);
+#endif
+#if __has_include(<nccl_device/impl/comm__types.h>)
+ALIKE(Nccl, devCommCreate, ncclDevCommCreate);
+ALIKE(Nccl, devCommDestroy, ncclDevCommDestroy);
+using namespace nccl_layouts;
+#define SAME(Ours, Theirs, field) (offsetof(Ours, field) == offsetof(Theirs, field))
+#if NCCL_VERSION_CODE >= 22902
+ALIKE(Nccl, commQueryProperties, ncclCommQueryProperties);
+ALIKE(Nccl, getPeerDevicePointer, ncclGetPeerDevicePointer);
+ALIKE(Nccl, getLsaMultimemDevicePointer, ncclGetLsaMultimemDevicePointer);
+static_assert(offsetof(VersionedRequirements, rest) + offsetof(Requirements, lsaMultimem) ==
+              offsetof(ncclDevCommRequirements, lsaMultimem));
+static_assert(SAME(Properties, ncclCommProperties, deviceApiSupport));
+static_assert(SAME(Properties, ncclCommProperties, multimemSupport));
+static_assert(kMagic == NCCL_API_MAGIC);
+#elif NCCL_VERSION_CODE >= 22809
+static_assert(sizeof(Requirements) == sizeof(ncclDevCommRequirements));
+static_assert(SAME(Requirements, ncclDevCommRequirements, lsaMultimem));
+static_assert(SAME(Requirements, ncclDevCommRequirements, lsaBarrierCount));
+static_assert(SAME(Requirements, ncclDevCommRequirements, ginCounterCount));
+#endif
+#if NCCL_VERSION_CODE >= 22809 && NCCL_VERSION_CODE < 23000 // later ones are laid out so for those of 2.29.2
+static_assert(kLsaSizeAt == offsetof(ncclDevComm, lsaSize) && kLsaMultimemAt == offsetof(ncclDevComm, lsaMultimem));
+#endif
+static_assert(kWindowBaseAt == offsetof(ncclWindow_vidmem, lsaFlatBase));
+static_assert(kWindowStrideAt == offsetof(ncclWindow_vidmem, stride4G));
+static_assert(kWindowMulticastAt == offsetof(ncclWindow_vidmem, mcOffset4K));
 #endif
 static_assert(ncclSuccess == 0 && NCCL_WIN_DEFAULT == 0 && NCCL_WIN_REQUIRED_ALIGNMENT == 4096);
 #endif
