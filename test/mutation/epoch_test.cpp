@@ -19,11 +19,11 @@ struct Defect {
   unsigned before = 3; ///< launches before the one that it is in
 };
 // The next launch is number 0, as whose every fresh word passes: those of a copy, if it is the first to use it.
-constexpr Defect kNoWrap{"    detail::wrap(team, watch);\n    leave(0);", "    leave(epoch);", 0};
+constexpr Defect kNoWrap{"    wrap(team);\n    epoch = 0;\n", "", 0};
 // Words of the last launches before the wrap are far ahead of those after it.
 constexpr Defect kNoClear{"ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}})", ";"};
 // Ranks may be at work, before it or after it, where others clear.
-constexpr Defect kNoMeeting{"awaitAtLeast(team, watch, region + counter, N * gridDim.x, kWrap, meeting)", ";"};
+constexpr Defect kNoMeeting{"    meet(team, meeting);\n", ""};
 // 0x7fffffff is ahead of 0x80000000.
 constexpr Defect kSigned{"if (seen >= want) return;", "if (int(seen) >= int(want)) return;"};
 

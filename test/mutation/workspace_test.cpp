@@ -85,10 +85,8 @@ TEST(Workspace, TakesOneEpochForAll) {
   for (Kernel &kernel : kernels) kernel.cuda = test::withHeaders(kernel.cuda), kernel.manifest.regionBytes += 4096;
   std::string &second = kernels[1].cuda;
   const std::string own = "team.peer[0] + " + std::to_string(kernels[1].manifest.regionBytes - 4096);
-  second = test::replaced(second, "const char *region = team.peer[0];\n      const u64 last",
-                          "const char *region = " + own + ";\n      const u64 last");
-  second = test::replaced(second, "char *region = team.peer[0];\n    if (blockIdx.x == 0)",
-                          "char *region = " + own + ";\n    if (blockIdx.x == 0)");
+  for (const char *call : {"readEpoch(", "leaveEpoch(", "finishMeeting(team, "})
+    second = test::replaced(second, std::string("detail::") + call + "team.peer[0]", std::string("detail::") + call + own);
   const int bad = countBad(kernels, true);
   if (bad < 0) GTEST_SKIP() << "there is no C++ compiler";
   EXPECT_GT(bad, 0);

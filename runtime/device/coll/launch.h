@@ -40,21 +40,47 @@ __device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, const cha
   }
 }
 
-/// At the end of launch 2^32 - 1, or where the next may need more numbers than are left: all ranks, at rest before and
-/// after, clear whatever carries an epoch, and the next
-/// launch is number 1 again. Thread 0 of each CTA does it, when the CTA is done. Twice all CTAs of all ranks meet: each
-/// adds one to a counter of every rank and waits for its own to be full. Out of line and by value, so that the launch
-/// stays in registers.
+/// The number of this launch, from what the one before left in this rank's region: see region.h. Of a launch in chunks
+/// that of its first; it leaves that of its last.
+__device__ inline u32 readEpoch(const char *region, u32 chunks) {
+  const u64 last = ptx::loadRelaxed8(region + region::kLastLaunch);
+  const u32 mine = ptx::loadRelaxed4(region + region::kEpochs + blockIdx.x * 4);
+  const u32 ctas = u32(last), epoch = u32(last >> 32);
+  return ctas <= blockIdx.x || mine == epoch ? epoch + 1 : epoch - (chunks - 1);
+}
+
+/// Leaves it to the next launch; by thread 0.
+__device__ inline void leaveEpoch(char *region, u32 epoch) {
+  if (blockIdx.x == 0) ptx::storeRelaxed8(region + region::kLastLaunch, gridDim.x | u64(epoch) << 32);
+  else ptx::storeRelaxed4(region + region::kEpochs + blockIdx.x * 4, epoch);
+}
+
+/// All CTAs of all ranks meet, for the `meeting`-th time of a wrap, by thread 0 of each: it adds one to a counter of every
+/// rank and waits for its own to be full. Nothing here is worth a loop that looks at nothing else, as awaitAtLeast has.
 template <int N>
-__device__ __noinline__ void wrap(const Team<N> &team, Watch watch) {
+__device__ inline void meet(const Team<N> &team, u32 meeting) {
+  const u32 counter = u32(region::kWrapCounters) + meeting * 4, all = N * gridDim.x;
+#pragma unroll 1
+  for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
+  const char *word = team.peer[0] + counter;
+  u32 seen, since = 0;
+#pragma unroll 1
+  while ((seen = ptx::loadAcquire4(word)) < all && !aborted(team.status)) {
+    if (ranOut(team.timeout, since)) return report(team.status, u32(team.me), kWrap, meeting, all, seen);
+    ptx::spinHint(word);
+  }
+}
+
+/// At the end of launch 2^32 - 1, or where the next may need more numbers than are left: all ranks, at rest before and
+/// after, clear whatever carries an epoch, and the next launch is number 1 again. By thread 0 of each CTA, when the CTA is
+/// done.
+template <int N>
+__device__ inline void wrap(const Team<N> &team) {
   char *region = team.peer[0];
   ptx::storeRelaxed4(region + region::kWrapCounters + 4, 0); // at rest since the last wrap
 #pragma unroll 1
-  for (u32 meeting = 0; meeting < 2; ++meeting) {
-    const u32 counter = u32(region::kWrapCounters) + meeting * 4;
-#pragma unroll 1
-    for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
-    awaitAtLeast(team, watch, region + counter, N * gridDim.x, kWrap, meeting);
+  for (u32 meeting = 0;; ++meeting) {
+    meet(team, meeting);
     if (meeting == 1) break;
     const u32 units = u32(team.clearBytes / 16);
 #pragma unroll 1
@@ -62,6 +88,20 @@ __device__ __noinline__ void wrap(const Team<N> &team, Watch watch) {
       if (u != region::kWrapCounters / 16) ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 0}});
   }
   ptx::storeRelaxed4(region + region::kWrapCounters, 0);
+}
+
+/// The end of a launch whose threads have yet to meet, or whose epoch, 0 where this thread has not read it, is above
+/// `last`. Out of line, once for all shapes, and so that the launch stays in registers.
+template <int N>
+__device__ __noinline__ void finishMeeting(const Team<N> &team, char *region, u32 epoch, u32 last) {
+  ptx::ctaSync();
+  if (threadIdx.x != 0) return;
+  if (epoch == 0) epoch = readEpoch(region, 1);
+  if (epoch > last) {
+    wrap(team);
+    epoch = 0;
+  }
+  leaveEpoch(region, epoch);
 }
 
 } // namespace detail
@@ -102,16 +142,7 @@ struct Launch {
   /// leaves the epoch of its last one.
   __device__ void begin(u32 chunks = 1) {
     start();
-    if (!begun) {
-      const char *region = team.peer[0];
-      const u64 last = ptx::loadRelaxed8(region + region::kLastLaunch);
-      const u32 mine = ptx::loadRelaxed4(region + region::kEpochs + blockIdx.x * 4);
-      const u32 ctas = u32(last);
-      epoch = u32(last >> 32);
-      if (ctas <= blockIdx.x || mine == epoch) ++epoch;
-      else epoch -= chunks - 1;
-      firstEpoch = epoch;
-    }
+    if (!begun) firstEpoch = epoch = detail::readEpoch(team.peer[0], chunks);
     begun = true; // said on both ways, so that the compiler drops the test from the second call on
   }
 
@@ -151,25 +182,13 @@ struct Launch {
   }
 
   /// Leaves the epoch to the next launch, by thread 0. It must not move a word that a slow thread, of the same warp
-  /// even, has yet to read, and must not wrap while another waits: unless the threads have settled they meet here.
+  /// even, has yet to read, and must not wrap while another waits: then, and unless the threads have settled, they meet.
   /// `most`: so many epochs the next launch may need.
   __device__ void finish(u32 most = 1) {
+    start();
     const u32 last = 0xffffffffu - most;
-    if (settled && epoch <= last) return leave(epoch);
-    ptx::ctaSync();
-    if (threadIdx.x != 0) return;
-    begin();
-    if (epoch <= last) return leave(epoch);
-    detail::wrap(team, watch);
-    leave(0);
-  }
-
-private:
-  __device__ void leave(u32 last) {
-    if (threadIdx.x != 0) return;
-    char *region = team.peer[0];
-    if (blockIdx.x == 0) ptx::storeRelaxed8(region + region::kLastLaunch, gridDim.x | u64(last) << 32);
-    else ptx::storeRelaxed4(region + region::kEpochs + blockIdx.x * 4, last);
+    if (!settled || epoch > last) return detail::finishMeeting(team, team.peer[0], epoch, last);
+    if (threadIdx.x == 0) detail::leaveEpoch(team.peer[0], epoch);
   }
 };
 
