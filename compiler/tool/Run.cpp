@@ -63,7 +63,8 @@ static std::string reportText(const std::string &what, const RunRequest &request
          ", in " + time + "\n" + details;
 }
 
-static bool runMember(const Program &program, const Member &member, RunRequest request, const Arguments &arguments) {
+static bool runMember(RunSession &session, const Program &program, const Member &member, RunRequest request,
+                      const Arguments &arguments) {
   request.instance = pickInstance(member, arguments);
   const Kernel kernel = compileInstance(program, request.instance, request.compile);
   const Sizes sizes = pickSizes(kernel.manifest, arguments);
@@ -74,7 +75,7 @@ static bool runMember(const Program &program, const Member &member, RunRequest r
 
   Progress progress;
   progress.show("running " + describe(member, request.instance));
-  const RunReport report = orFail(run(kernel, request));
+  const RunReport report = orFail(session.run(kernel, request));
   progress.clear();
   print(reportText(describe(member, request.instance), request, report));
   return report.passed;
@@ -137,8 +138,9 @@ static Exit runAll(const Arguments &arguments) {
   }
   const auto program = loadProgram(arguments.what());
   bool passed = true;
+  RunSession session;
   for (const Member *member : membersToRun(*program, arguments))
-    passed &= runMember(*program, *member, request, arguments);
+    passed &= runMember(session, *program, *member, request, arguments);
   return passed ? Exit::Good : Exit::Refuted;
 }
 

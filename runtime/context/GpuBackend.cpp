@@ -76,6 +76,15 @@ Result<void> GpuKernel::allocateStatus() {
   return {};
 }
 
+/// The CTAs that one of `grids` on a GPU may have, so that all run whatever their shapes are. CTAs of one shape leave no
+/// gaps, and one rank's launch waits for nothing but its predecessor. Grids of several ranks, which wait for each other,
+/// may have CTAs too large for the gaps that others leave; so half of the multiprocessors stay empty: one for any CTA,
+/// and in some GPC, of which there are eight or so with 16 or more, eight for a cluster.
+unsigned shareOf(unsigned fit, unsigned multiprocessors, unsigned grids) {
+  const unsigned share = fit / grids;
+  return grids > 2 ? std::min(share, std::max(1u, multiprocessors / 2 / grids)) : share;
+}
+
 /// Finds how many CTAs of each size may be launched.
 Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
   const Cuda &cuda = gpus.cuda;
@@ -100,8 +109,9 @@ Result<void> GpuKernel::bound(int ranksPerGpu, int contextsPerGpu) {
             !done)
           return done;
       // A launch and, by dependent launch, its successor are resident together: two grids of each rank.
-      const unsigned fit = unsigned(blocks) * gpus.list[g].multiprocessors / (2u * ranksPerGpu * contextsPerGpu);
-      resident[warps] = std::min(resident[warps], fit);
+      const unsigned multiprocessors = gpus.list[g].multiprocessors;
+      resident[warps] = std::min(resident[warps], shareOf(unsigned(blocks) * multiprocessors, multiprocessors,
+                                                          2u * ranksPerGpu * contextsPerGpu));
     }
   }
   if (resident[1] == 0)
@@ -135,10 +145,8 @@ Result<void> GpuKernel::boundClusters(unsigned grids) {
                                    "cuOccupancyMaxActiveClusters");
             !done)
           return done;
-        // Different kernels that share a GPU may leave gaps; pairs are on one multiprocessor pair and leave none.
-        const unsigned whole = c > 1 && grids > 2 ? unsigned(clusters) - unsigned(clusters) / 4 : unsigned(clusters);
         unsigned &least = shapeLimits.clustered[c][warps];
-        least = std::min(least, whole / grids << c);
+        least = std::min(least, shareOf(unsigned(clusters) << c, gpus.list[g].multiprocessors, grids) >> c << c);
       }
   }
   return {};

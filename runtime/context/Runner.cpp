@@ -147,6 +147,8 @@ Result<RunReport> Runner::graph() {
     if (auto done = replayBatch(captured, graphs, *work, first, std::min(most, replays - first), bytes); !done)
       return done.error();
   report.launches = unsigned(replays * each);
+  graphs.clear(); // before the memory that they know
+  work->release(context);
   return finish();
 }
 
@@ -188,30 +190,44 @@ Result<void> Runner::replayBatch(std::span<const PlannedLaunch> captured, std::v
 
 } // namespace
 
-Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
-  Reference reference(kernel.manifest);
-  auto context = contextFor(request, kernel.manifest.ranks);
-  if (!context) return context.error();
-  const bool emulated = context->fabric() == FabricKind::Emulated;
-
+static Result<RunReport> runIn(Context &context, const Kernel &kernel, const RunRequest &request) {
   std::uint64_t maxElements = kernel.manifest.capacity ? kernel.manifest.capacity : 1u << 20;
   if (request.maxElements)
     maxElements = std::min(maxElements, request.maxElements);
-  else if (emulated)
+  else if (context.fabric() == FabricKind::Emulated)
     maxElements = std::min(maxElements, kEmulatedElements);
   auto layout = RunLayout::create(kernel.manifest, request, maxElements);
   if (!layout) return layout.error();
 
   const auto start = Clock::now();
-  auto collective = context->load(kernel);
+  auto collective = context.load(kernel);
   if (!collective) return collective.error();
   const double loadMilliseconds = millisecondsSince(start);
   if (request.firstEpoch != 1)
     if (auto done = setEpochOf(*collective, request.firstEpoch - 1); !done) return done.error();
 
-  Runner runner(kernel, request, *context, *collective, std::move(reference), std::move(*layout));
+  Runner runner(kernel, request, context, *collective, Reference(kernel.manifest), std::move(*layout));
   auto report = request.graph ? runner.graph() : runner.eager();
   if (report) report->kernelCompileMilliseconds = loadMilliseconds;
+  return report;
+}
+
+Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
+  return RunSession().run(kernel, request);
+}
+
+RunSession::RunSession() = default;
+RunSession::~RunSession() = default;
+
+Result<RunReport> RunSession::run(const Kernel &kernel, const RunRequest &request) {
+  if (context && (context->fabric() == FabricKind::Emulated || context->ranks() != kernel.manifest.ranks)) context.reset();
+  if (!context) {
+    auto made = contextFor(request, kernel.manifest.ranks);
+    if (!made) return made.error();
+    context = std::make_unique<Context>(std::move(*made));
+  }
+  auto report = runIn(*context, kernel, request);
+  if (!report) context.reset();
   return report;
 }
 

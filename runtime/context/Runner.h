@@ -1,5 +1,5 @@
 // Runs an instance many times in a row with fresh inputs and compares every element of every launch of every rank with
-// a reference computed on the host. What `coll run` and the GPU suite call.
+// a reference computed on the host. What `coll run` and the matrices of tests call.
 #pragma once
 
 #include "coll/coll.h"
@@ -60,6 +60,19 @@ Result<RunReport> run(const Program &program, const RunRequest &request);
 
 /// The same with a kernel compiled by the caller; `request.instance` and `request.compile` are not used.
 Result<RunReport> run(const Kernel &kernel, const RunRequest &request);
+
+/// What runs of several kernels share, where making it takes long: on GPUs contexts of the driver and communicators. Made
+/// at the first run, and anew for another number of ranks; a run that fails leaves nothing behind.
+class RunSession {
+public:
+  RunSession();
+  ~RunSession();
+  /// As `run`, for requests that ask for the same place.
+  Result<RunReport> run(const Kernel &kernel, const RunRequest &request);
+
+private:
+  std::unique_ptr<Context> context;
+};
 
 /// Launches of several kernels, all for as many ranks, one after the other in random order, sizes and scalars changing.
 /// With `graph` from four graphs for each rank, of 1, 2, 3 and 5 launches, replayed in random order with single launches

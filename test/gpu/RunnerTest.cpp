@@ -1,5 +1,5 @@
 // The runner and the contexts under it on emulated ranks, with hand-written kernels: right ones pass, wrong ones are
-// caught. What GPUs alone can show is in gpu_suite.sh.
+// caught. What GPUs alone can show is in MatrixTest.cpp.
 #include "context/Runner.h"
 #include "Samples.h"
 
