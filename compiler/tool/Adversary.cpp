@@ -19,6 +19,11 @@ constexpr std::uint64_t kSmallRegions = 1 << 19;
 /// Shapes that threads of a GPU would hardly need and interleavings do: a few CTAs, a few warps.
 LaunchShape randomShape(const Manifest &manifest, std::uint64_t random) {
   const unsigned ctas = 1 + random % 3, warps = 1 + random / 4 % 2;
+  // Whoever has one packet of a chunk goes on to the next without waiting for the others of this one: it is now and then
+  // that threads have but one.
+  constexpr unsigned kMostThreads = 512;
+  if (manifest.chunkPackets && manifest.chunkPackets <= kMostThreads && random / 16 % 4 == 0)
+    return {std::min<unsigned>(unsigned((manifest.chunkPackets + 63) / 64), manifest.maxCtas), 64, 1};
   // Where CTAs may share a row, sometimes all of them do.
   const bool share = manifest.domain.rows && random / 8 % 2;
   return {std::min(ctas, manifest.maxCtas), std::min(warps * 32, manifest.maxThreads), share ? std::min(ctas, manifest.maxCtas) : 1};

@@ -20,6 +20,8 @@ SURVIVE_SEEDS = 8
 FIND_SEEDS = 150  # the search ends at the first
 
 HEAD = "algorithm a for c on lsa(2..8) when bytes <= 64Ki "
+STREAMED_HEAD = "algorithm a for c on lsa(2..8) "
+CHUNK = "4Ki"  # of which the sizes that are run have up to some thirty
 
 
 class Text:
@@ -28,11 +30,14 @@ class Text:
     def __init__(self, rng):
         self.rng = rng
         self.right = rng.right
+        self.streamed = rng.streamed  # all of it in a pipeline
         self.boxes = []
         self.body = []
         self.mode = None
 
     def box(self, name, slots, of, modes):
+        if self.streamed:
+            modes = ["ll", "flag"]
         # Mostly one mode for all mailboxes: not all mixtures are lowered.
         if self.mode is None or self.mode not in modes or self.rng.random() < 0.05:
             self.mode = self.rng.choice(modes)
@@ -40,9 +45,16 @@ class Text:
         depth = self.rng.choice(["", "", " depth 1", " depth 1", " depth 2", " depth 3"])
         if self.right:
             depth = ""
-        self.boxes.append("  mailbox %s[%s] of %s sync %s%s" % (name, slots, of, mode, depth))
+        reuse = ""
+        if self.streamed:
+            reuse = self.rng.choice(["", "", " reuse ack"] if self.right else ["", " reuse ack", " reuse double_buffer"])
+        self.boxes.append("  mailbox %s[%s] of %s sync %s%s%s" % (name, slots, of, mode, reuse, depth))
 
-    def write(self, contract, before=(), head=HEAD):
+    def write(self, contract, before=(), head=HEAD, of="x"):
+        """`of`: what the chunks are of, where it is streamed."""
+        if self.streamed:
+            head = STREAMED_HEAD
+            self.body = ["pipeline c in 0 .. chunks(%s, %s) {" % (of, CHUNK), *("  " + s for s in self.body), "}"]
         return "\n".join(["coll 1", contract, head + "{", *before, *self.boxes, *("  " + s for s in self.body), "}", ""])
 
 
@@ -52,6 +64,7 @@ class Chance(random.Random):
     def __init__(self, seed, right):
         super().__init__(seed)
         self.right = right
+        self.streamed = False
 
     def mistake(self, probability):
         return self.random() < probability and not self.right
@@ -67,7 +80,7 @@ def one_shot(rng):
     t = Text(rng)
     t.box("box", "N", "T[M]", ALL)
     t.body = ["forall p in ranks: x -> p.box[me]", "y = reduce(op, r in ranks: box[r])"]
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 and not rng.streamed:
         t.body.append("barrier")
     return t.write(REDUCTION)
 
@@ -79,7 +92,7 @@ def two_shot(rng):
     shifted = rng.mistake(0.1)  # the mistake of a wrong piece
     t.body = ["forall p in ranks: X[p] -> p.rs[me]", "let s = reduce(op, r in ranks: rs[r])",
               "forall p in ranks: s -> p.ag[me]", "forall r in ranks: Y[r%s] = ag[r]" % (" + 1" if shifted else "")]
-    return t.write(REDUCTION, ["  view X = split(x, N), Y = split(y, N)"])
+    return t.write(REDUCTION, ["  view X = split(x, N), Y = split(y, N)"], of="X[0]")
 
 
 def rows(rng):
@@ -93,7 +106,7 @@ def rows(rng):
     wrong = rng.mistake(0.15)
     slot = "r + 1" if wrong else "r"
     t.body = ["forall p in ranks: %s -> p.box[me]" % x, "forall r in ranks: y[r] = box[%s]" % slot]
-    return t.write(contract)
+    return t.write(contract, of="x" if gather else "x[0]")
 
 
 def hops(rng):
@@ -156,7 +169,7 @@ def rooted(rng):
         t.body += ["forall r in ranks { let seen = box[r] }"] if rng.random() < 0.5 or rng.right else []
     if rng.mistake(0.5):
         t.body[-1] = t.body[-1].replace("box[root]", "box[0]")
-    elif rng.right or rng.random() < 0.5:
+    elif (rng.right or rng.random() < 0.5) and not rng.streamed:
         t.body.append("barrier")
     return t.write("collective c<T in any>(in x: T[M], in root: rank, out y: T[M])\n  ensures y == root.x")
 
@@ -194,6 +207,9 @@ FAMILIES = [one_shot, one_shot, two_shot, two_shot, rows, rows, hops, hops, hops
             alternatives]
 
 
+STREAMED = [one_shot, two_shot, rows, hops, neighbours, rooted]
+
+
 def coll(tool, *arguments):
     return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=300)
 
@@ -202,11 +218,12 @@ def one(tool, folder, seed, right):
     """What became of a program, and what is wrong with that, if anything is."""
     rng = Chance(seed, right)
     family = rng.choice(FAMILIES)
+    rng.streamed = family in STREAMED and rng.random() < 0.35
     text = family(rng)
     ranks = str(rng.choice([2, 4] if family is alternatives else [2, 3, 3, 4]))
     path = folder / ("random-%d.coll" % seed)
     path.write_text(text)
-    name = "%s (%s, N = %s)" % (path, family.__name__, ranks)
+    name = "%s (%s, N = %s)" % (path, ("streamed " if rng.streamed else "") + family.__name__, ranks)
     checked = coll(tool, "check", str(path), "-n", ranks, "--json")
     try:
         verdict = json.loads(checked.stdout)[0]
@@ -221,6 +238,8 @@ def one(tool, folder, seed, right):
     if right:
         return state, None if state == "proved" else "%s: refuted, and is right\n%s" % (name, verdict)
     fuzz = ["fuzz", str(path), "-n", ranks]
+    if rng.streamed:
+        fuzz += ["--most", "3000"]  # some chunks
     if state == "proved":
         ran = coll(tool, *fuzz, "--seeds", str(SURVIVE_SEEDS))
         if "[not-lowered]" in ran.stderr:
@@ -235,12 +254,17 @@ def one(tool, folder, seed, right):
     if kind not in SHOWN:
         return "refuted, not run", None
     ran = coll(tool, *fuzz, "--seeds", str(FIND_SEEDS), "--unchecked")
+    if rng.streamed and ran.returncode == 0:  # whole chunks and then a small one, which most threads have no part of
+        of = "--count", str(1030 * (int(ranks) if family is two_shot else 1))
+        ran = coll(tool, "fuzz", str(path), "-n", ranks, *of, "--seeds", str(FIND_SEEDS), "--unchecked")
     if "[not-lowered]" in ran.stderr:
         return "left out", None
     if ran.returncode != 1 or "FAILED" not in ran.stdout:
         return kind, "%s: refuted (%s), but %d seeds do not show it\n%s%s" % (name, kind, FIND_SEEDS, ran.stdout,
                                                                           ran.stderr)
     ran = coll(tool, *fuzz, "--seeds", str(10 * FIND_SEEDS), "--unchecked", "--on", "interpreter")
+    if "the interpreter knows nothing of" in ran.stderr:
+        return kind, None
     if ran.returncode != 1 or "FAILED" not in ran.stdout:
         return kind, "%s: refuted (%s), and right when interpreted\n%s%s" % (name, kind, ran.stdout, ran.stderr)
     return kind, None
