@@ -4,6 +4,8 @@
 
 #include <llvm/Support/ConvertUTF.h>
 
+#include <cstdio>
+
 namespace coll {
 
 namespace {
@@ -13,6 +15,15 @@ unsigned characterBytes(std::string_view text) {
   auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
   unsigned bytes = llvm::getNumBytesForUTF8(*begin);
   return bytes <= text.size() && llvm::isLegalUTF8Sequence(begin, begin + bytes) ? bytes : 0;
+}
+
+/// `U+200B`, of a character that is legal UTF-8.
+std::string codePoint(std::string_view character) {
+  std::uint32_t value = static_cast<unsigned char>(character[0]) & (0xFFu >> (character.size() + 1));
+  for (char c : character.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  char text[16];
+  std::snprintf(text, sizeof text, "U+%04X", unsigned(value));
+  return text;
 }
 
 bool isTokenCharacter(char c) {
@@ -30,7 +41,7 @@ std::string helpFor(char c) {
   case '|': return "write `or`";
   case '"':
   case '\'': return "there are no strings in Coll";
-  default: return "";
+  default: return static_cast<unsigned char>(c) < 0x80 ? "" : "outside comments a program is ASCII";
   }
 }
 
@@ -57,6 +68,8 @@ private:
     if (!bytes) return fail(DiagnosticKind::Input, at, 1, "the file is not valid UTF-8");
     if (text.substr(at, 2) == "//") comment = true;
     if (c == '\n') comment = false;
+    if (!comment && text.substr(at, 2) == "/*")
+      return fail(DiagnosticKind::Syntax, at, 2, "unexpected `/*`", "a comment begins with `//` and ends with its line");
     if (!comment && !token(c, bytes)) return false;
     at += bytes;
     return true;
@@ -65,12 +78,14 @@ private:
   bool token(char c, unsigned bytes) {
     if (!isTokenCharacter(c)) {
       std::string character(text.substr(at, bytes));
-      if (character == "\xEF\xBB\xBF")
+      if (at == 0 && character == "\xEF\xBB\xBF")
         return fail(DiagnosticKind::Input, at, bytes, "the file begins with a byte order mark",
                     "save it as plain UTF-8");
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
         return fail(DiagnosticKind::Input, at, 1, "the file holds a control character");
-      return fail(DiagnosticKind::Syntax, at, bytes, "unexpected character `" + character + "`", helpFor(c));
+      // Of some characters there is nothing to see.
+      const std::string code = bytes > 1 ? " (" + codePoint(character) + ")" : "";
+      return fail(DiagnosticKind::Syntax, at, bytes, "unexpected character `" + character + "`" + code, helpFor(c));
     }
     if (c == '(' || c == '[' || c == '{') ++depth;
     if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;

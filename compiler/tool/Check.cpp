@@ -230,8 +230,20 @@ static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string
   writeResult(file, drawn->result->diagram);
 }
 
+/// A file with errors has no members to give verdicts on: one entry with what is wrong.
+static std::string notParsedAsJson(const Diagnostics &diagnostics) {
+  llvm::json::Array list;
+  for (const Diagnostic &diagnostic : diagnostics.list) list.push_back(toJson(diagnostic));
+  llvm::json::Object entry{{"verdict", "not checked"}, {"diagnostics", std::move(list)}};
+  return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array{std::move(entry)})).str();
+}
+
 static Exit check(const Arguments &arguments) {
-  const auto program = loadProgram(arguments.what(), /*remarks=*/true);
+  Diagnostics said;
+  const auto program = parseProgram(arguments.what(), said);
+  if (!program && arguments.has("--json")) return print(notParsedAsJson(said)), Exit::BadInput;
+  printMessage(said.render());
+  if (!program) return Exit::BadInput;
   std::deque<Member> together;
   const std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
   // Who asks for all that there is wants to hear of what has to wait, and not to fail for it.

@@ -139,8 +139,14 @@ static Exit runAll(const Arguments &arguments) {
   const auto program = loadProgram(arguments.what());
   bool passed = true;
   RunSession session;
-  for (const Member *member : membersToRun(*program, arguments))
-    passed &= runMember(session, *program, *member, request, arguments);
+  for (const Member *member : membersToRun(*program, arguments)) {
+    try {
+      passed &= runMember(session, *program, *member, request, arguments);
+    } catch (const Failure &failure) { // one that is refuted does not hide the others
+      if (failure.code != Exit::Refuted || !failure.message.empty()) throw;
+      passed = false;
+    }
+  }
   return passed ? Exit::Good : Exit::Refuted;
 }
 

@@ -37,21 +37,21 @@ static bool isRemark(const Diagnostic &diagnostic) {
   return diagnostic.severity == Severity::Remark;
 }
 
-std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what, bool remarks) {
-  std::string text, name = what;
+std::unique_ptr<Program> coll::tool::parseProgram(const std::string &what, Diagnostics &diagnostics) {
   if (std::optional<std::string> library = standardLibraryText(what)) {
-    text = std::move(*library);
-    name += ".coll";
-    remarks = false;
-  } else {
-    struct stat status;
-    const bool looksLikeFile = what.find_first_of("/.") != std::string::npos || what == "-";
-    if (!looksLikeFile && stat(what.c_str(), &status) != 0) failToFind(what);
-    text = readFile(what);
-    if (what == "-") name = "<stdin>";
+    auto program = Program::parse(std::move(*library), what + ".coll", diagnostics);
+    std::erase_if(diagnostics.list, isRemark); // they are for who can change the text
+    return program;
   }
+  struct stat status;
+  const bool looksLikeFile = what.find_first_of("/.") != std::string::npos || what == "-";
+  if (!looksLikeFile && stat(what.c_str(), &status) != 0) failToFind(what);
+  return Program::parse(readFile(what), what == "-" ? "<stdin>" : what, diagnostics);
+}
+
+std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what, bool remarks) {
   Diagnostics diagnostics;
-  auto program = Program::parse(std::move(text), name, diagnostics);
+  auto program = parseProgram(what, diagnostics);
   if (!remarks) std::erase_if(diagnostics.list, isRemark);
   printMessage(diagnostics.render());
   if (!program) throw Failure{Exit::BadInput, ""};

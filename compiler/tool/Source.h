@@ -13,6 +13,9 @@ namespace coll::tool {
 /// Remarks about a user's file are printed too if asked for.
 std::unique_ptr<Program> loadProgram(const std::string &what, bool remarks = false);
 
+/// The same, but that what there is to say goes to `diagnostics`: null where the text has errors.
+std::unique_ptr<Program> parseProgram(const std::string &what, Diagnostics &diagnostics);
+
 /// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then:
 /// Refuted if it is the checker that refuses it, BadInput otherwise.
 Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options);

@@ -228,11 +228,13 @@ def one(tool, folder, seed, right):
     try:
         verdict = json.loads(checked.stdout)[0]
     except (ValueError, IndexError):
-        if "[orphan-send]" in checked.stderr or "[read-without-arrival]" in checked.stderr:
-            return "wrong as it stands", None
         return "broken", "%s: %s" % (name, checked.stderr or checked.stdout)
     state = verdict["verdict"]
     errors = [d["kind"] for d in verdict["diagnostics"] if d["severity"] == "error"]
+    if "member" not in verdict:
+        if set(errors) <= {"orphan-send", "read-without-arrival"}:
+            return "wrong as it stands", None
+        return "broken", "%s: %s" % (name, verdict)
     if state not in ("proved", "refuted") or "not-lowered" in errors:
         return "left out", None
     if right:
