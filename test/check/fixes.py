@@ -4,7 +4,6 @@ usage: fixes.py COLL FOLDER
 """
 import json
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -111,10 +110,7 @@ algorithm a for c on lsa(2..8) when bytes <= 64Ki {""", """
 def check(tool, path, ranks, more):
     ran = subprocess.run([tool, "check", str(path), "-n", str(ranks), "--json", *more], capture_output=True, text=True,
                          timeout=120)
-    try:
-        return json.loads(ran.stdout), ran.stderr
-    except ValueError:
-        return [], ran.stderr
+    return json.loads(ran.stdout), ran.stderr
 
 
 def main(tool, folder):
@@ -127,19 +123,16 @@ def main(tool, folder):
         text = "coll 1\n" + head + body + "\n}\n"
         path.write_text(text)
         verdicts, printed = check(tool, path, ranks, more)
-        if verdicts:
-            errors = [d for d in verdicts[0]["diagnostics"] if d["severity"] == "error"]
-            kinds = [d["kind"] for d in errors]
-            helps = " ".join(d["help"] for d in errors)
-            places = [n for d in errors for n in d["notes"] if n["line"]]
-            events = verdicts[0].get("events", [])
-            if two and errors and (len(events) != 2 or not all(e["line"] and e["name"] for e in events)):
-                findings.append("%s: the events are %s" % (name, events))
-            if not all(d["line"] for d in errors):
-                findings.append("%s: an error without a line" % name)
-        else:  # of the text itself: it has no members to check
-            kinds, helps = re.findall(r"error: .*\[([a-z-]+)\]$", printed, re.M), printed
-            places = re.findall(r": note: ", printed)
+        errors = [d for d in verdicts[0]["diagnostics"] if d["severity"] == "error"]
+        kinds = [d["kind"] for d in errors]
+        helps = " ".join(d["help"] for d in errors)
+        places = [n for d in errors for n in d["notes"] if n["line"]]
+        events = verdicts[0].get("events", [])
+        ofMember = "member" in verdicts[0]  # else of the text itself, which has no members to check then
+        if two and ofMember and errors and (len(events) != 2 or not all(e["line"] and e["name"] for e in events)):
+            findings.append("%s: the events are %s" % (name, events))
+        if not all(d["line"] for d in errors):
+            findings.append("%s: an error without a line" % name)
         if kind not in kinds:
             findings.append("%s: said %s\n%s" % (name, kinds, printed))
         if words not in helps:
