@@ -15,6 +15,10 @@ enum class SyncMode {
 };
 std::string_view keyword(SyncMode mode);
 std::optional<SyncMode> parseSyncMode(std::string_view keyword);
+/// Whether a mailbox of the mode is added to, with `+>`.
+inline bool adds(SyncMode mode) {
+  return mode == SyncMode::Counter || mode == SyncMode::Counter16 || mode == SyncMode::Counter128;
+}
 
 /// How a slot may be written again.
 enum class ReuseRule { DoubleBuffer, Ack, Barrier };

@@ -217,6 +217,7 @@ unsigned atomicBytes(ir::Sync sync) {
   case ir::Sync::LL16: return 16;    // a line of data and its flag
   case ir::Sync::Counter16: return 16; // a line of sums and their count
   case ir::Sync::LL128: return 128;  // a line, whose end is its flag
+  case ir::Sync::Counter128: return 128; // a line of sums, whose end is their count
   case ir::Sync::Sentinel: return 4; // every word shows by itself that it has come
   case ir::Sync::Flag:
   case ir::Sync::Counter:
@@ -227,19 +228,23 @@ unsigned atomicBytes(ir::Sync sync) {
 
 std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
   std::vector<std::string> list;
-  bool lines = false, lines16 = false, words = false, sums = false, waits = reliesOnWaits;
+  bool lines = false, lines16 = false, words = false, sums = false, sums128 = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
     lines |= m.sync == ir::Sync::LL128;
     lines16 |= m.sync == ir::Sync::LL16;
     words |= m.sync == ir::Sync::LL;
     sums |= m.sync == ir::Sync::Counter16;
-    waits |= m.sync == ir::Sync::Counter16 || m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 ||
+    sums128 |= m.sync == ir::Sync::Counter128;
+    waits |= m.sync == ir::Sync::Counter16 || m.sync == ir::Sync::Counter128 || m.sync == ir::Sync::LL || m.sync == ir::Sync::LL16 ||
              m.sync == ir::Sync::LL128 || m.sync == ir::Sync::Sentinel;
   }
   if (lines16)
     list.push_back("aligned stores and loads of 16 bytes are single-copy atomic, which platforms have to declare");
   if (sums)
     list.push_back("aligned additions and loads of 16 bytes take effect at once, which platforms have to declare");
+  if (sums128)
+    list.push_back("lines of 128 bytes, each added and loaded by 8 threads of a warp at once, are summed and seen at once, "
+                   "which platforms have to declare");
   if (lines)
     list.push_back("aligned lines of 128 bytes, each stored and loaded by 8 threads of a warp at once, arrive whole, which "
                    "platforms have to declare");

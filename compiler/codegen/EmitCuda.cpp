@@ -128,6 +128,7 @@ private:
     case Sync::Barrier: return "plain";
     case Sync::Counter: return "counter";
     case Sync::Counter16: return "counter16";
+    case Sync::Counter128: return "counter128";
     }
     return "";
   }

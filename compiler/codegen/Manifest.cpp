@@ -27,7 +27,7 @@ std::uint64_t product(const std::vector<std::string> &extents, int ranks, const 
 
 bool Manifest::keepsZeroSign() const {
   for (const Mailbox &box : mailboxes)
-    if (box.sync == "sentinel" || box.sync == "counter" || box.sync == "counter16") return false;
+    if (box.sync == "sentinel" || llvm::StringRef(box.sync).startswith("counter")) return false;
   return true;
 }
 

@@ -37,6 +37,7 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   else if (mode == ast::SyncMode::Barrier) box.sync = Sync::Barrier;
   else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
   else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
+  else if (mode == ast::SyncMode::Counter128) box.sync = Sync::Counter128;
   else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
   if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
     refuse(decl.name.span, "a mailbox of another element type");

@@ -14,6 +14,7 @@ llvm::StringRef keyword(Sync sync) {
   case Sync::Barrier: return "barrier";
   case Sync::Counter: return "counter";
   case Sync::Counter16: return "counter16";
+  case Sync::Counter128: return "counter128";
   }
   return {};
 }
@@ -28,6 +29,7 @@ Wire wireOf(Sync sync) {
   case Sync::Barrier: return {16, 16};
   case Sync::Counter: return {16, 16, 1, 8, 90};
   case Sync::Counter16: return {12, 16, 1, 16, 90, 4};
+  case Sync::Counter128: return {30, 32, 32, 128, 90};
   }
   return {};
 }

@@ -13,10 +13,10 @@
 namespace coll::ir {
 
 /// The arrival protocols that can be lowered. Others are refused before there is IR of them.
-enum class Sync { LL, LL16, LL128, Sentinel, Flag, Barrier, Counter, Counter16 };
+enum class Sync { LL, LL16, LL128, Sentinel, Flag, Barrier, Counter, Counter16, Counter128 };
 llvm::StringRef keyword(Sync sync);
 /// Whether what is sent is added to what is there.
-inline bool adds(Sync sync) { return sync == Sync::Counter || sync == Sync::Counter16; }
+inline bool adds(Sync sync) { return sync == Sync::Counter || sync == Sync::Counter16 || sync == Sync::Counter128; }
 
 /// What a sync mode makes of a vector: packets, each of which takes a line of a slot.
 struct Wire {

@@ -159,4 +159,7 @@ std::vector<Member> membersOf(const Algorithm &algorithm, DiagnosticEngine &diag
 /// Kind and elements of a generic that is a set of types or operators.
 void checkTypeOrOpSet(ast::Generic &generic, DiagnosticEngine &diagnostics);
 
+/// The keywords of all sync modes.
+const std::vector<std::string> &modeNames();
+
 } // namespace coll::sema

@@ -5,10 +5,6 @@ namespace coll::sema {
 
 using namespace ast;
 
-namespace {
-
-using Kind = Type::Kind;
-
 const std::vector<std::string> &modeNames() {
   static const std::vector<std::string> names = {
 #define COLL_SYNC(Enum, Keyword) Keyword,
@@ -16,6 +12,10 @@ const std::vector<std::string> &modeNames() {
   };
   return names;
 }
+
+namespace {
+
+using Kind = Type::Kind;
 
 /// The set element that brings a mode in, or the name after `sync`.
 Span placeOf(const Mailbox &mailbox, SyncMode mode) {
@@ -144,7 +144,7 @@ void checkMailbox(Context &context, Mailbox &mailbox) {
   resolveSync(context, mailbox.sync, mailbox.syncParam, mailbox.syncMode);
   for (SyncMode mode : modesOf(mailbox.syncParam, mailbox.syncMode)) {
     if (mode == SyncMode::Sentinel) checkSentinel(context, mailbox);
-    if (mode == SyncMode::Counter || mode == SyncMode::Counter16) checkCounter(context, mailbox, mode);
+    if (adds(mode)) checkCounter(context, mailbox, mode);
   }
   checkReuse(context, mailbox);
   context.scope.declare(mailbox.name, &mailbox);

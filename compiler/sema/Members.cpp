@@ -20,7 +20,7 @@ std::optional<Refusal> refusal(SyncMode mode, DType type) {
     return Refusal{DiagnosticKind::NoSpareValue, "integers have no value to spare for `sentinel`"};
   if (mode == SyncMode::Ll16 && sizeOf(type) > 4)
     return Refusal{DiagnosticKind::ModeIllegal, "the 12 bytes of an `ll16` line hold no whole number of 8-byte elements"};
-  if ((mode == SyncMode::Counter || mode == SyncMode::Counter16) && type != DType::F32 && type != DType::F16 && type != DType::BF16)
+  if (adds(mode) && type != DType::F32 && type != DType::F16 && type != DType::BF16)
     return Refusal{DiagnosticKind::ModeIllegal, "`" + std::string(keyword(mode)) + "` adds `f32`, `f16` and `bf16` only"};
   return std::nullopt;
 }

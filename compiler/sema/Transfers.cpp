@@ -106,7 +106,7 @@ namespace {
 
 void checkArrow(Context &context, const Send &send, const Mailbox &mailbox, Span where) {
   for (SyncMode mode : modesOf(mailbox.syncParam, mailbox.syncMode)) {
-    if ((mode == SyncMode::Counter || mode == SyncMode::Counter16) == send.add) continue;
+    if (adds(mode) == send.add) continue;
     std::string name = "`" + mailbox.name.text + "`";
     context
         .error(DiagnosticKind::ModeIllegal, where,

@@ -27,7 +27,7 @@ enum class Schedule {
 std::string_view name(Schedule schedule);
 
 /// The largest part of a store that takes effect at once. `Element` is what PTX promises: the scalars of a vector. 128
-/// is for the lines that 8 lanes store together (ll128): half of the seeds deliver them whole, half in ascending order.
+/// is for the lines that 8 lanes store or add together (ll128, counter128): half of the seeds deliver them whole, half in ascending order.
 enum class Atomicity { Element = 1, Bytes8 = 8, Bytes16 = 16, Bytes128 = 128 };
 
 /// All that a run depends on besides its kernels and buffers. Rates are probabilities.

@@ -10,7 +10,7 @@
 //  - The end of a launch waits for all units of the rank.
 //  - A store to all ranks is one to each, in queues as any; but ordinary accesses of its CTA neither see it before it takes
 //    effect nor have an order with it.
-//  - A line of 128 bytes that 8 lanes store together takes effect at once or from its low end up, as the
+//  - A line of 128 bytes that 8 lanes store or add together takes effect at once or from its low end up, as the
 //    seed has it, where the atomicity is 128, and else in any order; who load one together see a moment of it.
 #pragma once
 

@@ -79,7 +79,7 @@ void Engine::watchThread(Thread &thread, std::uint64_t address) {
   if (thread.wraps) return;
   std::uint64_t packet = 0;
   const Manifest::Mailbox *box = mailboxAt(segment.member->manifest, inRegion, packet);
-  if (!box || box->sync == "ll128") return; // whose warps take turns
+  if (!box || box->sync == "ll128" || box->sync == "counter128") return; // whose warps take turns
   const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
   if (owner == thread.at.block.x * block + thread.at.thread.x) return;
   report = "thread map: packet " + std::to_string(packet) + " of `" + box->name + "` is that of CTA " +
@@ -284,15 +284,16 @@ void Engine::callWarp(Thread *lanes) {
       continue;
     }
     const bool isLoad = own.kind == WarpCall::Load, whole = policy.atomicity == Atomicity::Bytes128;
-    const unsigned unit = unitBytes(8, 16);
-    Line &line = locate(own.address, 16, isLoad ? "load" : "store");
+    const unsigned unit = own.add ? (unsigned(policy.atomicity) >= 16 ? 16 : own.each) : unitBytes(8, 16);
+    Line &line = locate(own.address, 16, isLoad ? "load" : own.add ? "add" : "store");
     ++(isLoad ? statistics.loads : statistics.stores);
-    if (races) watchRace(thread, own.address, isLoad, Order::Relaxed);
+    if (races && !own.add) watchRace(thread, own.address, isLoad, Order::Relaxed);
+    if (races && own.add && memory.near(own.address)->member) races->add(thread, memory.location(own.address));
     for (unsigned k = 0; k < 16; k += unit) {
       auto *value = static_cast<std::uint8_t *>(own.value) + k;
       if (isLoad) {
         loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
-      } else if (Pending *pending = issue(thread, line, own.address + k, unit, value, nullptr); pending && whole) {
+      } else if (Pending *pending = issue(thread, line, own.address + k, unit, value, own.add, own.each); pending && whole) {
         pending->below = below;
         if (below) units[below].above = pending->number;
         below = pending->number;

@@ -46,6 +46,8 @@ struct WarpCall {
   void *value;
   bool said;             ///< in, and what any said out
   std::uint32_t shuffled; ///< what the lane brought to a Shuffle; what it gets goes to `value`
+  emulated::Combine add = nullptr; ///< of a Store: how to add an element instead of replacing it
+  unsigned each = 0;               ///< bytes of such an element
 };
 
 struct Thread {

@@ -30,6 +30,10 @@ void storeLine(void *address, const void *value) {
   WarpCall call = {WarpCall::Store, toAddress(address), const_cast<void *>(value), false, 0};
   Engine::active->meetWarp(call);
 }
+void addLine(void *address, const void *value, unsigned elementBytes, emulated::Combine add) {
+  WarpCall call = {WarpCall::Store, toAddress(address), const_cast<void *>(value), false, 0, add, elementBytes};
+  Engine::active->meetWarp(call);
+}
 bool anyOfWarp(bool said) {
   WarpCall call = {WarpCall::Vote, 0, nullptr, said, 0};
   Engine::active->meetWarp(call);
@@ -79,7 +83,7 @@ unsigned long long nanoseconds() {
 
 } // namespace
 
-const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, anyOfWarp,
+const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, addLine, anyOfWarp,
                                           shuffleXor,  loadShared, storeShared, add4,     addEach,   storeToAll,
                                           loadFromAll, fence,      gridDependencyWait, ctaSync, clusterSync, spinHint,
                                           nanoseconds};

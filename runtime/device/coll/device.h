@@ -17,6 +17,7 @@
 #include "coll/sentinel.h"
 #include "coll/flag.h"
 #include "coll/counter.h"
+#include "coll/counter128.h"
 #include "coll/counter16.h"
 #include "coll/credit.h"
 #include "coll/plain.h"

@@ -60,6 +60,89 @@ struct Packet : coll::Packet<T, 32> {
   }
 };
 
+/// What shows that a line has arrived: its last 8 bytes are the epoch. As the wire forms of poll.h.
+struct Wire {
+  __device__ static u32 late(const Words2 &line, u32 epoch) { return u32(line.w[1]) ^ epoch; }
+  __device__ static u32 found(const Words2 &line) { return u32(line.w[1]); }
+};
+
+namespace detail {
+
+/// Lane 7's: its part of the first wanted line that is late; null if all have arrived.
+template <class Wire>
+__device__ inline const char *firstLate(const char *lines, u64 stride, u32 wanted, u32 epoch) {
+#pragma unroll 1
+  for (u32 s = 0; wanted >> s != 0; ++s)
+#pragma unroll 1
+    for (u32 h = 0; h < 2; ++h) {
+      const char *line = lines + s * stride + h * 128;
+      if ((wanted >> s & 1) && Wire::late(ptx::loadRelaxed16(line), epoch) != 0) return line;
+    }
+  return nullptr;
+}
+
+/// As coll::detail::checkWait.
+template <class Wire>
+__device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first,
+                                             u32 wanted, u32 epoch, const char *lines, u64 stride) {
+  if (aborted(status)) return 0;
+  if (!ranOut(timeout, since)) return since;
+  const char *line = firstLate<Wire>(lines, stride, wanted, epoch);
+  if (line == nullptr) return since;
+  const u32 slot = first + u32((line - lines) / stride);
+  report(status, me, mailbox, slot, epoch, Wire::found(ptx::loadRelaxed16(line)));
+  return 0;
+}
+
+/// Waits for both lines of kCount blocks, kStride apart, all loads in flight together, and returns this lane's parts. By
+/// all lanes of a warp, with the same `wanted`. Lane 7 of each 8 looks, counts and gives up for them.
+template <class Wire, u32 kNumber, u32 kCount, u64 kStride, int N>
+__device__ inline void awaitBlocks(Launch<N> &launch, u32 first, u32 wanted, bool last, const char *lines,
+                                   Words2 (&seen)[kCount][2]) {
+  const u32 epoch = launch.epoch;
+  u32 since = 0, looks = launch.watch.patience;
+  for (;;) {
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s)
+#pragma unroll
+      for (u32 h = 0; h < 2; ++h) seen[s][h] = ptx::loadLine16(lines + s * kStride + h * 128);
+    u32 late = 0;
+#pragma unroll
+    for (u32 s = 0; s < kCount; ++s)
+      if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s][0], epoch) | Wire::late(seen[s][1], epoch);
+    bool again = last && late != 0;
+    if (again) {
+      if constexpr (ptx::kParks)
+        if (const char *line = firstLate<Wire>(lines, kStride, wanted, epoch)) ptx::spinHint(line + 8);
+      if (--looks == 0) {
+        since = checkWait<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), kNumber, first, wanted, epoch,
+                                lines, kStride);
+        if (since == 0) again = false, launch.watch.giveUp();
+        looks = launch.watch.patience;
+      }
+    }
+    if (!ptx::anyOfWarp(again)) break;
+  }
+}
+
+/// What this lane sends in each of the two lines of a block, whose last 8 bytes are `mark`.
+template <class P>
+__device__ inline void toLines(const P &data, bool last, u64 mark, Words2 (&line)[2]) {
+  const u64 a = coll::detail::pair(data.word[0], data.word[1]), b = coll::detail::pair(data.word[2], data.word[3]);
+  const u64 c = coll::detail::pair(data.word[4], data.word[5]), d = coll::detail::pair(data.word[6], data.word[7]);
+  line[0] = Words2{{a, last ? mark : b}};
+  line[1] = Words2{{last ? b : c, last ? mark : d}};
+}
+
+template <class P>
+__device__ inline void fromLines(const Words2 (&line)[2], bool last, P &data) {
+  const u64 words[4] = {line[0].w[0], last ? line[1].w[0] : line[0].w[1], line[1].w[0], line[1].w[1]};
+#pragma unroll
+  for (u32 w = 0; w < 4; ++w) data.word[2 * w] = u32(words[w]), data.word[2 * w + 1] = u32(words[w] >> 32);
+}
+
+} // namespace detail
+
 /// A mailbox of kSlots slots of kLines packets, a multiple of 32, at kOffset, a multiple of 128. Otherwise as
 /// ll::Mailbox.
 template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
@@ -81,12 +164,11 @@ struct Mailbox {
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {
     launch.begin();
     if (!launch.active) return;
-    const bool last = i % kLanes == 7;
-    const u64 a = detail::pair(data.word[0], data.word[1]), b = detail::pair(data.word[2], data.word[3]);
-    const u64 c = detail::pair(data.word[4], data.word[5]), d = detail::pair(data.word[6], data.word[7]);
+    Words2 line[2];
+    detail::toLines(data, i % kLanes == 7, launch.epoch, line);
     char *to = launch.team.peer[hop] + at(launch.epoch, slot, i);
-    ptx::storeLine16(to, Words2{{a, last ? launch.epoch : b}});
-    ptx::storeLine16(to + 128, Words2{{last ? b : c, last ? launch.epoch : d}});
+    ptx::storeLine16(to, line[0]);
+    ptx::storeLine16(to + 128, line[1]);
   }
 
   /// Waits for packet `i` in the slots first .. first + kCount - 1, all loads in flight together, and returns them in
@@ -97,64 +179,12 @@ struct Mailbox {
     launch.begin();
     launch.settle();
     if (!launch.active) return;
-    const u32 epoch = launch.epoch;
     const bool last = i % kLanes == 7;
-    const char *lines = launch.team.peer[0] + at(epoch, first, i);
+    const char *lines = launch.team.peer[0] + at(launch.epoch, first, i);
     Words2 seen[kCount][2];
-    u32 since = 0, looks = launch.watch.patience;
-    for (;;) {
+    detail::awaitBlocks<Wire, kNumber, kCount, Lines::kSlotBytes>(launch, first, wanted, last, lines, seen);
 #pragma unroll
-      for (u32 s = 0; s < kCount; ++s)
-#pragma unroll
-        for (u32 h = 0; h < 2; ++h) seen[s][h] = ptx::loadLine16(lines + s * Lines::kSlotBytes + h * 128);
-      u32 late = 0;
-#pragma unroll
-      for (u32 s = 0; s < kCount; ++s)
-        if (kCount == 1 || (wanted >> s & 1)) late |= (u32(seen[s][0].w[1]) ^ epoch) | (u32(seen[s][1].w[1]) ^ epoch);
-      bool again = last && late != 0;
-      if (again) {
-        if constexpr (ptx::kParks)
-          if (const char *line = firstLate(lines, wanted, epoch)) ptx::spinHint(line + 8);
-        if (--looks == 0) {
-          since = checkWait(launch.team.status, launch.team.timeout, since, launch.me(), first, wanted, epoch, lines);
-          if (since == 0) again = false, launch.watch.giveUp();
-          looks = launch.watch.patience;
-        }
-      }
-      if (!ptx::anyOfWarp(again)) break;
-    }
-#pragma unroll
-    for (u32 s = 0; s < kCount; ++s) {
-      const Words2 &a = seen[s][0], &b = seen[s][1];
-      const u64 words[4] = {a.w[0], last ? b.w[0] : a.w[1], b.w[0], b.w[1]};
-#pragma unroll
-      for (u32 w = 0; w < 4; ++w) part[s].word[2 * w] = u32(words[w]), part[s].word[2 * w + 1] = u32(words[w] >> 32);
-    }
-  }
-
-private:
-  /// Lane 7's: its part of the first wanted line that is late; null if all have arrived.
-  __device__ static const char *firstLate(const char *lines, u32 wanted, u32 epoch) {
-#pragma unroll 1
-    for (u32 s = 0; wanted >> s != 0; ++s)
-#pragma unroll 1
-      for (u32 h = 0; h < 2; ++h) {
-        const char *line = lines + s * Lines::kSlotBytes + h * 128;
-        if ((wanted >> s & 1) && u32(ptx::loadRelaxed16(line).w[1]) != epoch) return line;
-      }
-    return nullptr;
-  }
-
-  /// As detail::checkWait.
-  __device__ __noinline__ static u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 first, u32 wanted,
-                                               u32 epoch, const char *lines) {
-    if (aborted(status)) return 0;
-    if (!ranOut(timeout, since)) return since;
-    const char *line = firstLate(lines, wanted, epoch);
-    if (line == nullptr) return since;
-    const u32 slot = first + u32((line - lines) / Lines::kSlotBytes);
-    report(status, me, kNumber, slot, epoch, u32(ptx::loadRelaxed16(line).w[1]));
-    return 0;
+    for (u32 s = 0; s < kCount; ++s) detail::fromLines(seen[s], last, part[s]);
   }
 };
 

@@ -146,6 +146,20 @@ __device__ inline void addBfloats16(void *address, Words2 v) {
 #endif
 }
 
+/// The same of lines of 128 bytes by a whole warp, as storeLine16, and with no more promised of them.
+__device__ inline void addLineFloats16(void *address, Words2 v) {
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+  addFloats16(address, v);
+}
+__device__ inline void addLineHalves16(void *address, Words2 v) {
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+  addHalves16(address, v);
+}
+__device__ inline void addLineBfloats16(void *address, Words2 v) {
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+  addBfloats16(address, v);
+}
+
 /// Whether addresses that stand for a place of all ranks can be used. The host gives none to kernels below sm_90.
 #if __CUDA_ARCH__ >= 900
 constexpr bool kMulticast = true;

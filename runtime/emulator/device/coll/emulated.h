@@ -35,6 +35,8 @@ struct Table {
   /// By the 32 threads of a warp together, each with its 16 bytes; each 8 have an aligned line of 128. Relaxed.
   void (*loadLine)(const void *address, void *value);
   void (*storeLine)(void *address, const void *value);
+  /// The same that adds each element to what is there, by a function that adds one.
+  void (*addLine)(void *address, const void *value, unsigned elementBytes, Combine add);
   bool (*anyOfWarp)(bool said);
   unsigned (*shuffleXor)(unsigned value, unsigned mask);
   unsigned (*loadShared)(unsigned word);

@@ -88,36 +88,37 @@ inline void storeRelaxed4(void *address, u32 v) { emulated::store(address, v, Or
 inline void storeRelease4(void *address, u32 v) { emulated::store(address, v, Order::Release); }
 inline void addRelease4(void *address, u32 v) { emulated::table->add4(address, v, Order::Release); }
 
-/// A sum as arithmetic on elements of 4 or 2 bytes, at the moment that an addition takes effect.
-inline void addFloats16(void *address, Words2 v) {
-  emulated::table->addEach(address, &v, 4, 4, [](void *sum, const void *value) {
-    float a, b;
-    __builtin_memcpy(&a, sum, 4), __builtin_memcpy(&b, value, 4);
-    const auto flush = [](float v) { return __builtin_fabsf(v) < 0x1p-126f ? __builtin_copysignf(0, v) : v; };
-    a = emulated::canonical(flush(flush(a) + flush(b)));
-    __builtin_memcpy(sum, &a, 4);
-  });
-}
 inline float halfToFloat(u16 bits);
 inline u16 floatToHalf(float v);
 inline u16 floatToBfloat(float v);
 inline float bitsToFloat(u32 bits);
-inline void addHalves16(void *address, Words2 v) {
-  emulated::table->addEach(address, &v, 2, 8, [](void *sum, const void *value) {
-    u16 a, b;
-    __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
-    a = floatToHalf(halfToFloat(a) + halfToFloat(b));
-    __builtin_memcpy(sum, &a, 2);
-  });
+
+/// A sum as arithmetic on elements of 4 or 2 bytes, at the moment that an addition takes effect.
+inline void addFloat(void *sum, const void *value) {
+  float a, b;
+  __builtin_memcpy(&a, sum, 4), __builtin_memcpy(&b, value, 4);
+  const auto flush = [](float v) { return __builtin_fabsf(v) < 0x1p-126f ? __builtin_copysignf(0, v) : v; };
+  a = emulated::canonical(flush(flush(a) + flush(b)));
+  __builtin_memcpy(sum, &a, 4);
 }
-inline void addBfloats16(void *address, Words2 v) {
-  emulated::table->addEach(address, &v, 2, 8, [](void *sum, const void *value) {
-    u16 a, b;
-    __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
-    a = floatToBfloat(bitsToFloat(u32(a) << 16) + bitsToFloat(u32(b) << 16));
-    __builtin_memcpy(sum, &a, 2);
-  });
+inline void addHalf(void *sum, const void *value) {
+  u16 a, b;
+  __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
+  a = floatToHalf(halfToFloat(a) + halfToFloat(b));
+  __builtin_memcpy(sum, &a, 2);
 }
+inline void addBfloat(void *sum, const void *value) {
+  u16 a, b;
+  __builtin_memcpy(&a, sum, 2), __builtin_memcpy(&b, value, 2);
+  a = floatToBfloat(bitsToFloat(u32(a) << 16) + bitsToFloat(u32(b) << 16));
+  __builtin_memcpy(sum, &a, 2);
+}
+inline void addFloats16(void *address, Words2 v) { emulated::table->addEach(address, &v, 4, 4, addFloat); }
+inline void addHalves16(void *address, Words2 v) { emulated::table->addEach(address, &v, 2, 8, addHalf); }
+inline void addBfloats16(void *address, Words2 v) { emulated::table->addEach(address, &v, 2, 8, addBfloat); }
+inline void addLineFloats16(void *address, Words2 v) { emulated::table->addLine(address, &v, 4, addFloat); }
+inline void addLineHalves16(void *address, Words2 v) { emulated::table->addLine(address, &v, 2, addHalf); }
+inline void addLineBfloats16(void *address, Words2 v) { emulated::table->addLine(address, &v, 2, addBfloat); }
 
 constexpr bool kMulticast = true;
 inline void storeToAll8(void *address, u64 v) { emulated::table->storeToAll(address, &v, 8, 1); }
