@@ -16,7 +16,7 @@ void checkModes(Context &context, ast::Algorithm &decl) {
       auto mode = parseSyncMode(name.text);
       if (!mode)
         context.error(DiagnosticKind::UnknownMode, name.span, "unknown sync mode `" + name.text + "`")
-            .help("the parameters of an algorithm are sync modes: " + listed(modeNames()));
+            .help("the parameters of an algorithm are sync modes: " + listed(modeNames(), "and"));
       else if (std::find(generic.modes.begin(), generic.modes.end(), *mode) != generic.modes.end())
         context.error(DiagnosticKind::DuplicateName, name.span, "`" + name.text + "` is in the set already");
       else

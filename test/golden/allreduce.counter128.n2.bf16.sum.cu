@@ -41,7 +41,7 @@ __device__ inline void counter128(coll::Launch<N> &launch, const Args &a) {
   const coll::Pieces<Shape, T, N> pieces(a.M); // split(…, N)
 
   Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
-    // allreduce.coll:123    forall p in ranks: X[p] +> p.acc
+    // allreduce.coll:159    forall p in ranks: X[p] +> p.acc
     Packet x[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
@@ -57,17 +57,17 @@ __device__ inline void counter128(coll::Launch<N> &launch, const Args &a) {
       Acc::send(launch, hop, 0, i, x[hop]);
     }
 
-    // allreduce.coll:124    let s = acc
+    // allreduce.coll:160    let s = acc
     Packet s = {};
     if (coll::reaches<Shape, Packet>(i, pieces.size(me))) {
       s = coll::readSlot<Acc>(launch, 0, i);
 
-      // allreduce.coll:125    forall p in ranks: s -> p.ag[me]
+      // allreduce.coll:161    forall p in ranks: s -> p.ag[me]
 #pragma unroll
       for (int hop = 1; hop < N; ++hop) Ag::send(launch, hop, me, i, s);
     }
 
-    // allreduce.coll:126    forall r in ranks: Y[r] = ag[r]
+    // allreduce.coll:162    forall r in ranks: Y[r] = ag[r]
     coll::eachSlot<Ag>(
         launch, i, s, [&](coll::u32 r) { return coll::reaches<Shape, Packet>(i, pieces.size(r)); },
         [&](coll::u32 r, const Packet &ag) {
