@@ -31,6 +31,12 @@ void CodeWriter::directive(const llvm::Twine &text) {
   count();
 }
 
+void CodeWriter::append(const CodeWriter &other) {
+  for (const auto &[line, from] : other.map) map.emplace_back(lines + line, from);
+  out += other.out;
+  lines += other.lines;
+}
+
 void CodeWriter::comment(llvm::StringRef text, unsigned hang) {
   std::string current = "//";
   bool first = true;

@@ -22,6 +22,9 @@ public:
   /// A line at the left margin, for preprocessor directives.
   void directive(const llvm::Twine &text);
 
+  /// All that another has written.
+  void append(const CodeWriter &other);
+
   /// Lines written from now on come from this line of the source; 0: from none.
   void from(unsigned sourceLine) { source = sourceLine; }
 

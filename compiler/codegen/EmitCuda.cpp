@@ -4,6 +4,7 @@
 
 #include "codegen/CodeWriter.h"
 #include "codegen/EmitBody.h"
+#include "codegen/Includes.h"
 #include "codegen/Names.h"
 
 namespace coll::codegen {
@@ -17,9 +18,6 @@ public:
   KernelEmitter(const Program &p, bool trace) : program(p) { names.trace = trace; }
 
   Emitted run() {
-    header();
-    out.directive("#include \"coll/device.h\"");
-    if (names.trace) out.directive("#include \"coll/trace.h\"");
     out.blank();
     out.line("namespace {");
     out.blank();
@@ -30,6 +28,10 @@ public:
     out.line("} // namespace");
     out.blank();
     entry();
+    const CodeWriter code = std::exchange(out, {});
+    header();
+    for (llvm::StringRef file : includesFor(code.text())) out.directive("#include \"coll/" + file + ".h\"");
+    out.append(code);
     return {out.text(), out.sourceMap()};
   }
 

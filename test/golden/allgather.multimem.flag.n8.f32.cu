@@ -7,7 +7,9 @@
 // Rests on  the PTX memory model; of hardware, beyond the model, that what is stored and loaded by multicast is
 //           ordered as if each place had one address; of the host, one launch in flight per region and the same
 //           sequence of launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/flag.h"
+#include "coll/slots.h"
+#include "coll/multicast.h"
 
 namespace {
 

@@ -7,7 +7,9 @@
 //           e+1 from the reader of e (rule T1)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/chunks.h"
+#include "coll/flag.h"
+#include "coll/slots.h"
 
 namespace {
 

@@ -9,7 +9,11 @@
 //           the latest, before whatever leads to the send that fills it again (rule T6)
 // Rests on  the PTX memory model alone; of the host, links between GPUs that do additions natively, one launch in
 //           flight per region and the same sequence of launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/flag.h"
+#include "coll/counter.h"
+#include "coll/slots.h"
+#include "coll/split.h"
 
 namespace {
 

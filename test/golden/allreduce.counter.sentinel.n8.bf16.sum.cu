@@ -11,7 +11,11 @@
 //           before it has arrived; of the host, links between GPUs that do additions natively, slots that hold the
 //           sentinel before the first launch, one launch in flight per region and the same sequence of launches, of
 //           the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/sentinel.h"
+#include "coll/counter.h"
+#include "coll/slots.h"
+#include "coll/split.h"
 
 namespace {
 

@@ -14,7 +14,11 @@
 //           and that the end of a kernel is a fence for what the rank's next launch sends; of the host, links between
 //           GPUs that do additions natively, one launch in flight per region and the same sequence of launches on all
 //           ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/ll128.h"
+#include "coll/counter128.h"
+#include "coll/slots.h"
+#include "coll/split.h"
 
 namespace {
 

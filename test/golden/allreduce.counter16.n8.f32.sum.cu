@@ -13,7 +13,11 @@
 //           precedes it in its thread has ended, and that the end of a kernel is a fence for what the rank's next
 //           launch sends; of the host, links between GPUs that do additions natively, one launch in flight per region
 //           and the same sequence of launches on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/ll16.h"
+#include "coll/counter16.h"
+#include "coll/slots.h"
+#include "coll/split.h"
 
 namespace {
 

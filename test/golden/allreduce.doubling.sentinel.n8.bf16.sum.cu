@@ -10,7 +10,9 @@
 //           in its thread has ended, and that the end of a kernel is a fence for what the rank's next launch sends;
 //           of the host, slots that hold the sentinel before the first launch, one launch in flight per region and
 //           the same sequence of launches on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/sentinel.h"
+#include "coll/slots.h"
 
 namespace {
 

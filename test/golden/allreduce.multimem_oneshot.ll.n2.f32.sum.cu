@@ -9,7 +9,10 @@
 //           words of 8 bytes reach each rank whole, and that no store is performed before the wait that precedes it
 //           in its thread has ended, and that the end of a kernel is a fence for what the rank's next launch sends;
 //           of the host, one launch in flight per region and the same sequence of launches on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/ll.h"
+#include "coll/slots.h"
+#include "coll/multicast.h"
 
 namespace {
 

@@ -6,7 +6,9 @@
 //           barrier of e+1 with the reader of e (rule T1)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/plain.h"
+#include "coll/slots.h"
 
 namespace {
 

@@ -7,7 +7,10 @@
 //           of the slot sent after reading it (rule T3)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/flag.h"
+#include "coll/slots.h"
+#include "coll/split.h"
 
 namespace {
 

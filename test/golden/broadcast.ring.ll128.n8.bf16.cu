@@ -11,7 +11,10 @@
 //           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
 //           fence for what the rank's next launch sends; of the host, one launch in flight per region and the same
 //           sequence of launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/chunks.h"
+#include "coll/ll128.h"
+#include "coll/credit.h"
+#include "coll/slots.h"
 
 namespace {
 

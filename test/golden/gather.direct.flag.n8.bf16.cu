@@ -7,7 +7,9 @@
 //           launch than the one that read it (rule T4, ack)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/flag.h"
+#include "coll/credit.h"
+#include "coll/slots.h"
 
 namespace {
 

@@ -8,7 +8,8 @@
 //           something that the reader of e sent after it (rule T1, over 1 launches)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/flag.h"
+#include "coll/slots.h"
 
 namespace {
 

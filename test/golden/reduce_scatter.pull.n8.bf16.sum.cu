@@ -6,7 +6,9 @@
 //           launch, so launches cannot disturb each other
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
-#include "coll/device.h"
+#include "coll/reduce.h"
+#include "coll/bulk.h"
+#include "coll/window.h"
 
 namespace {
 

@@ -45,7 +45,7 @@ struct CompileOptions {
   std::vector<std::string> dumpAfter; ///< passes (or "all") whose result to keep in Kernel::dumps
 };
 
-/// CUDA text that includes "coll/device.h", and how to launch it.
+/// CUDA text that includes device headers, "coll/...", and how to launch it.
 struct Kernel {
   std::string cuda;
   Manifest manifest;
