@@ -8,6 +8,19 @@
 //   auto done = context->synchronize();
 //
 // Everything that can fail returns a Result: test it before use. No function throws.
+//
+// Life. Create a context, load what it is to launch, launch as often as wanted, also into graphs; then destroy the
+// context. All loading comes before launches are in flight. Graphs that have captured launches, streams that were passed
+// to launches, and buffers are the caller's: none may be replayed, or be used by a launch in flight, once the context is
+// gone; a stream exists at least to the next synchronize(), or to the context's end. A Program may go once load() has
+// returned; what collective() made refers to its program, which must outlive it.
+//
+// Own NCCL beside it. Context::collective chooses between members and NCCL by itself. Who has a communicator of his own
+// asks a Selector, `selector.shouldUse(bytes, dtype, ranks)`, and calls NCCL where that says no: the answer needs no GPU
+// and is the same on all ranks.
+//
+// Processes. The ranks of a context are those of one process. Ranks in several processes, with a communicator that the
+// caller brings, are not there yet.
 #pragma once
 
 #include "coll/Compiler.h"
@@ -79,14 +92,19 @@ public:
   const Manifest &manifest() const;
 
   /// Launches on one rank. Every rank must be launched with the same extents and scalars, in the same order among the
-  /// context's launches; from one thread, go rank by rank for each launch.
+  /// context's launches; from one thread, go rank by rank for each launch. A rank's launches must also run one after the
+  /// other: on one stream, or on several with events between. Two in flight would share the scratch memory of a
+  /// collective, or not fit on the GPU together.
   ///
   /// `buffers`: device addresses (of Context::allocate, cudaMalloc or anything the rank's GPU reaches) in the order of
-  /// the contract's arguments, each aligned to its element type. An argument that is a window (Manifest::Argument) must
+  /// the contract's arguments, each aligned to its element type. In place is the same address for both sides of an
+  /// `inplace` of the contract (Manifest::inplace); other overlaps are refused. An argument that is a window (Manifest::Argument) must
   /// lie in a SymmetricBuffer, at the same offset on all ranks. `extents`: the free extents in the contract's order,
   /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
   ///
-  /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph.
+  /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph, which
+  /// then is replayed on all ranks alike and counts as one of the context's launches for each that it holds. What is
+  /// captured is addresses, extents and scalars; the number of a launch is in device memory.
   /// An argument of counts (Manifest::Argument::bound), such as `n` of alltoallv, is device memory like the others: the
   /// kernel reads it, so it may be filled by the kernel before in the stream, and may differ from replay to replay of a
   /// graph. A count above its bound, the extent of what it counts, ends the launch: the next synchronize() or check() has
@@ -148,7 +166,8 @@ struct CollectiveRequest {
 /// thread at a time, abort() by any.
 class Context {
 public:
-  /// Error::MachineLacks names the library, GPU or link that is missing.
+  /// Error::MachineLacks names the library, GPU or link that is missing. Destroy contexts before the process takes down
+  /// CUDA: a context is no good global variable.
   static Result<Context> create(const ContextOptions &options = {});
   /// Safe with launches in flight: what does not end by itself within seconds is aborted.
   ~Context();
