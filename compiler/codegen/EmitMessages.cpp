@@ -36,6 +36,11 @@ std::string load(const MessagesOut &out, const std::string &vector, const std::s
   return "coll::loadFirst<Packet>(launch, " + vector + ", " + out.packet + ", " + count + ")";
 }
 
+/// All that there is of a packet, so that nothing waits for the count; what is beyond it is not sent.
+std::string loadAhead(const MessagesOut &out, const std::string &vector) {
+  return "coll::load<Shape, Packet>(launch, " + vector + ", " + out.packet + ", " + out.length + ")";
+}
+
 std::string count(const MessagesOut &out, const std::string &index) {
   return "coll::countAt(launch, " + index + ", " + out.length + ")";
 }
@@ -56,8 +61,8 @@ void emitLoads(const MessagesOut &out, CodeWriter &code) {
   if (!out.loadsFirst) return;
   code.line("coll::u32 " + out.counts + "[N]; // by how many places the rank is after me");
   eachHop(out, code, 0, out.countByRank, out.counts + "[hop] = " + count(out, out.count) + ";");
-  code.line("Packet " + out.vectors + "[N];");
-  eachHop(out, code, 0, out.vectorByRank, out.vectors + "[hop] = " + load(out, out.vector, out.counts + "[hop]") + ";");
+  code.line("Packet " + out.vectors + "[N]; // all there may be, not waiting for the count");
+  eachHop(out, code, 0, out.vectorByRank, out.vectors + "[hop] = " + loadAhead(out, out.vector) + ";");
 }
 
 /// Writes the sends, and what this rank's own packet and count are called afterwards.

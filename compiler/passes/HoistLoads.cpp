@@ -36,9 +36,44 @@ void hoist(const Program &program, Block &body) {
   }
 }
 
+/// The statement of a block that alone takes a value, if it stores or sends it as it is; else null.
+ValueId *soleUse(Block &body, ValueId value) {
+  int count = 0;
+  ValueId *place = nullptr;
+  for (Stmt &stmt : body) {
+    usesOf(stmt, [&](ValueId v) { count += v == value; });
+    if (auto *store = std::get_if<Store>(&stmt.op()); store && store->value == value) place = &store->value;
+    if (auto *send = std::get_if<Send>(&stmt.op()); send && send->value == value) place = &send->value;
+  }
+  return count == 1 ? place : nullptr;
+}
+
+/// `x -> p.box[me]` and then `y = x`: what has been loaded is stored. Not of windows, which others write meanwhile.
+void share(const Program &program, Block &body) {
+  for (Stmt &stmt : body)
+    if (Block *inner = bodyOf(stmt)) share(program, *inner);
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    const auto *load = std::get_if<Load>(&body[at].op());
+    if (!load || program.buffers[load->from.buffer].window || program.values[load->result].count) continue;
+    for (std::size_t before = at; before-- > 0 && !mayWrite(program, body[before], load->from.buffer);) {
+      const auto *first = std::get_if<Load>(&body[before].op());
+      if (!first || !(first->from == load->from) || program.values[first->result].variable ||
+          program.values[first->result].count || program.values[first->result].dtype != program.values[load->result].dtype)
+        continue;
+      ValueId *use = soleUse(body, load->result);
+      if (!use) break;
+      *use = first->result;
+      body.erase(body.begin() + long(at--));
+      break;
+    }
+  }
+}
+
 } // namespace
 
 bool hoistLoads(Program &program, Context &) {
+  for (Stmt &stmt : program.body)
+    if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && !loop->rows) share(program, loop->body);
   // Without arithmetic a load stands where its only use is, and one that is early only takes registers.
   for (Stmt &stmt : program.body)
     if (auto *loop = std::get_if<PacketLoop>(&stmt.op());

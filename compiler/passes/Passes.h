@@ -29,7 +29,7 @@ bool expandSyncModes(ir::Program &program, Context &context);
 /// used behind a barrier is loaded again there. After expandSyncModes.
 bool formPacketLoops(ir::Program &program, Context &context);
 
-/// Moves the loads of a packet loop with arithmetic to its begin, where no store before them may write what they read. After
+/// Loads once what a packet is sent from and stored as. Moves the loads of a packet loop with arithmetic to its begin, where no store before them may write what they read. After
 /// formPacketLoops.
 bool hoistLoads(ir::Program &program, Context &context);
 

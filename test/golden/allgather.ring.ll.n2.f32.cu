@@ -39,8 +39,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     Box::send(launch, 1, 0, i, x);
 
     // allgather.coll:19    y[me] = x
-    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
-    coll::store<Shape>(launch, a.y + me * (a.M), i, a.M, x_2);
+    coll::store<Shape>(launch, a.y + me * (a.M), i, a.M, x);
 
     // allgather.coll:25    y[me + 1] = box[N - 2]
     const Packet box = coll::readSlot<Box>(launch, 0, i);

@@ -45,11 +45,11 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       n[hop] = coll::countAt(launch, a.n, p, a.M);
     }
-    Packet x[N];
+    Packet x[N]; // all there may be, not waiting for the count
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
-      x[hop] = coll::loadFirst<Packet>(launch, a.x + p * (a.M), i, n[hop]);
+      x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
     launch.begin();
 #pragma unroll

@@ -51,8 +51,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       }
 
       // broadcast.coll:13    y = x
-      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
-      coll::store<Shape>(launch, a.y, i, a.M, x_2);
+      coll::store<Shape>(launch, a.y, i, a.M, x);
     } else {
       // broadcast.coll:14    } else: y = box[root]
       launch.begin();

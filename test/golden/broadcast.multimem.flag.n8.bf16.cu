@@ -54,8 +54,7 @@ __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
       coll::sendToOthers<Box>(launch, a.all, me, i, x);
 
       // broadcast.coll:40    y = x
-      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
-      coll::store<Shape>(launch, a.y, i, a.M, x_2);
+      coll::store<Shape>(launch, a.y, i, a.M, x);
     }
   });
 

@@ -60,8 +60,7 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
         Box::send(launch, 1, 0, k, x);
 
         // broadcast.coll:25    y = x
-        const Packet x_2 = coll::load<Shape, Packet>(launch, a.x, i, a.M);
-        coll::store<Shape>(launch, a.y, i, a.M, x_2);
+        coll::store<Shape>(launch, a.y, i, a.M, x);
       }
     });
 
