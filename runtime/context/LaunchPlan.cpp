@@ -242,6 +242,7 @@ bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std:
       return false;
     return aligned(pointers);
   }
+  if (manifest.domain.counted && domainElements(extents) == 0) return false; // its one packet is there for the count alone
   if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
       (!manifest.bulk && packetsAtOnce(extents) > std::uint64_t(shape.grid) * shape.block))
     return false;
