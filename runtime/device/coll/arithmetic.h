@@ -233,7 +233,7 @@ __device__ inline void loadShortWords(const char *from, u32 left, u32 *word) {
 #pragma unroll
   for (u32 w = 0; w < kWords; w += 2) {
     const u32 begin = w / 2 * kHalf;
-    const u64 v = left > begin ? loadShort<sizeof(U), 8>(from + 4 * w, left - begin).w[0] : 0;
+    const u64 v = left > begin ? loadShort<sizeof(U), 8>(from + 4 * w, elementsFrom(begin, left, kHalf)).w[0] : 0;
     word[w] = u32(v);
     if (w + 1 < kWords) word[w + 1] = u32(v >> 32);
   }
@@ -245,7 +245,7 @@ __device__ inline void storeShortWords(char *to, u32 left, const u32 *word) {
   for (u32 w = 0; w < kWords; w += 2) {
     const u32 begin = w / 2 * kHalf;
     const Words2 v = {{pair(word[w], w + 1 < kWords ? word[w + 1] : 0), 0}};
-    if (left > begin) storeShort<sizeof(U), 8>(to + 4 * w, left - begin, v);
+    if (left > begin) storeShort<sizeof(U), 8>(to + 4 * w, elementsFrom(begin, left, kHalf), v);
   }
 }
 

@@ -99,8 +99,8 @@ private:
         if (int(seen - want) >= 0) return;
         ptx::spinHint(word);
       }
-      if (aborted(team.status)) return watch.giveUp();
-      if (ranOut(team.timeout, since)) return report(team.status, u32(team.me), kNumber, slot, want, seen), watch.giveUp();
+      since = overdue(team, since, kNumber, slot, want, seen);
+      if (since == 0) return watch.giveUp();
     }
   }
 };

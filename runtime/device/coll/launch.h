@@ -34,9 +34,8 @@ __device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, const cha
       if (seen >= want) return;
       ptx::spinHint(word);
     }
-    if (aborted(team.status)) return watch.giveUp();
-    if (ranOut(team.timeout, since))
-      return report(team.status, u32(team.me), what, from, want, seen), watch.giveUp();
+    since = overdue(team, since, what, from, want, seen);
+    if (since == 0) return watch.giveUp();
   }
 }
 
@@ -63,11 +62,11 @@ __device__ inline void meet(const Team<N> &team, u32 meeting) {
 #pragma unroll 1
   for (u32 hop = 0; hop < N; ++hop) ptx::addRelease4(team.peer[hop] + counter, 1);
   const char *word = team.peer[0] + counter;
-  u32 seen, since = 0;
+  u32 since = 0;
 #pragma unroll 1
-  while ((seen = ptx::loadAcquire4(word)) < all && !aborted(team.status)) {
-    if (ranOut(team.timeout, since)) return report(team.status, u32(team.me), kWrap, meeting, all, seen);
-    ptx::spinHint(word);
+  for (u32 seen; (seen = ptx::loadAcquire4(word)) < all; ptx::spinHint(word)) {
+    since = overdue(team, since, kWrap, meeting, all, seen);
+    if (since == 0) break;
   }
 }
 

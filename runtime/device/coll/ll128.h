@@ -81,17 +81,14 @@ __device__ inline const char *firstLate(const char *lines, u64 stride, u32 wante
   return nullptr;
 }
 
-/// As coll::detail::checkWait.
+/// As coll::detail::overdueLine.
 template <class Wire>
-__device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first,
-                                             u32 wanted, u32 epoch, const char *lines, u64 stride) {
-  if (aborted(status)) return 0;
-  if (!ranOut(timeout, since)) return since;
+__device__ __noinline__ u32 overdueLine(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first, u32 wanted,
+                                        u32 epoch, const char *lines, u64 stride) {
   const char *line = firstLate<Wire>(lines, stride, wanted, epoch);
-  if (line == nullptr) return since;
+  if (line == nullptr) return since != 0 ? since : coarseTime(); // there by now
   const u32 slot = first + u32((line - lines) / stride);
-  report(status, me, mailbox, slot, epoch, Wire::found(ptx::loadRelaxed16(line)));
-  return 0;
+  return coll::detail::checkTime(status, timeout, since, me, mailbox, slot, epoch, Wire::found(ptx::loadRelaxed16(line)));
 }
 
 /// Waits for both lines of kCount blocks, kStride apart, all loads in flight together, and returns this lane's parts. By
@@ -115,8 +112,8 @@ __device__ inline void awaitBlocks(Launch<N> &launch, u32 first, u32 wanted, boo
       if constexpr (ptx::kParks)
         if (const char *line = firstLate<Wire>(lines, kStride, wanted, epoch)) ptx::spinHint(line + 8);
       if (--looks == 0) {
-        since = checkWait<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), kNumber, first, wanted, epoch,
-                                lines, kStride);
+        since = overdueLine<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), kNumber, first, wanted, epoch,
+                                  lines, kStride);
         if (since == 0) again = false, launch.watch.giveUp();
         looks = launch.watch.patience;
       }

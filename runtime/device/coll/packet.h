@@ -74,38 +74,39 @@ __device__ inline void storeElement(char *to, u64 bits) {
   else ptx::store1(to, u8(bits));
 }
 
-/// Elements that fill 8 bytes, at an address aligned to the element alone: the first `left`, the others zero.
+/// 16 bytes moved by one element, to its end and to its begin; zeros follow.
 template <u32 kSize>
-__device__ inline u64 loadHalf(const char *from, u32 left) {
-  if constexpr (kSize == 8) return left != 0 ? loadElement<8>(from) : 0;
-  u64 v = 0;
-#pragma unroll 1
-  for (u32 e = left < 8 / kSize ? left : 8 / kSize; e != 0; --e)
-    v = v << (8 * (kSize % 8)) | loadElement<kSize>(from + (e - 1) * kSize);
-  return v;
+__device__ inline Words2 shiftUp(const Words2 &v) {
+  if constexpr (kSize == 8) return {{0, v.w[0]}};
+  else return {{v.w[0] << 8 * kSize, v.w[1] << 8 * kSize | v.w[0] >> (64 - 8 * kSize)}};
 }
 template <u32 kSize>
-__device__ inline void storeHalf(char *to, u32 left, u64 v) {
-#pragma unroll 1
-  for (u32 e = 0; e != (left < 8 / kSize ? left : 8 / kSize); ++e) {
-    storeElement<kSize>(to + e * kSize, v);
-    v >>= 8 * (kSize % 8); // an element of 8 bytes is the only one
-  }
+__device__ inline Words2 shiftDown(const Words2 &v) {
+  if constexpr (kSize == 8) return {{v.w[1], 0}};
+  else return {{v.w[0] >> 8 * kSize | v.w[1] << (64 - 8 * kSize), v.w[1] >> 8 * kSize}};
 }
 
-/// The same for a packet of kBytes: what vectors that begin or end anywhere need, out of line for all packets.
+/// The first `left` elements of a packet of kBytes, zeros after them, at an address aligned to the element alone: what
+/// vectors that begin or end anywhere need, out of line for all packets.
 template <u32 kSize, u32 kBytes>
 __device__ __noinline__ Words2 loadShort(const char *from, u32 left) {
-  constexpr u32 kHalf = 8 / kSize;
-  Words2 v = {{loadHalf<kSize>(from, left), 0}};
-  if (kBytes > 8 && left > kHalf) v.w[1] = loadHalf<kSize>(from + 8, left - kHalf);
+  Words2 v = {{0, 0}};
+#pragma unroll 1
+  for (; left != 0; --left) {
+    v = shiftUp<kSize>(v);
+    v.w[0] |= loadElement<kSize>(from + (left - 1) * kSize);
+    if constexpr (kBytes == 8) v.w[1] = 0;
+  }
   return v;
 }
 template <u32 kSize, u32 kBytes>
 __device__ __noinline__ void storeShort(char *to, u32 left, Words2 v) {
-  constexpr u32 kHalf = 8 / kSize;
-  storeHalf<kSize>(to, left, v.w[0]);
-  if (kBytes > 8 && left > kHalf) storeHalf<kSize>(to + 8, left - kHalf, v.w[1]);
+  if constexpr (kBytes == 8) v.w[1] = 0;
+#pragma unroll 1
+  for (const char *end = to + left * kSize; to != end; to += kSize) {
+    storeElement<kSize>(to, v.w[0]);
+    v = shiftDown<kSize>(v);
+  }
 }
 
 /// How many elements of a vector of `length` there are for a packet that begins at `begin`: at most `most`.

@@ -18,16 +18,13 @@ __device__ inline u32 firstLate(const char *lines, u64 stride, u32 wanted, u32 e
   return kNone;
 }
 
-/// The rare part of a wait: see Watch. Returns `since` for the next check, or 0 when the wait must be given up.
+/// `overdue` for a batch: finds the line to name in the report.
 template <class Wire>
-__device__ __noinline__ inline u32 checkWait(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first,
-                                             u32 wanted, u32 epoch, const char *lines, u64 stride) {
-  if (aborted(status)) return 0;
-  if (!ranOut(timeout, since)) return since;
+__device__ __noinline__ u32 overdueLine(Status *status, u64 timeout, u32 since, u32 me, u32 mailbox, u32 first, u32 wanted,
+                                        u32 epoch, const char *lines, u64 stride) {
   const u32 s = firstLate<Wire>(lines, stride, wanted, epoch);
-  if (s == kNone) return since;
-  report(status, me, mailbox, first + s, epoch, Wire::found(ptx::loadRelaxed16(lines + s * stride)));
-  return 0;
+  if (s == kNone) return since != 0 ? since : coarseTime(); // there by now
+  return checkTime(status, timeout, since, me, mailbox, first + s, epoch, Wire::found(ptx::loadRelaxed16(lines + s * stride)));
 }
 
 /// Waits for kCount lines, kStride apart from `lines` on, and returns them in `seen`. Line s is that of slot first + s
@@ -54,8 +51,9 @@ __device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32
         if (const u32 s = firstLate<Wire>(lines, kStride, wanted, epoch); s != kNone)
           ptx::spinHint(lines + s * kStride);
     }
-    since = checkWait<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted, epoch,
-                            lines, kStride);
+    if constexpr (kCount == 1) since = overdue(launch.team, since, mailbox, first, epoch, Wire::found(seen[0]));
+    else since = overdueLine<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted, epoch,
+                                   lines, kStride);
     if (since == 0) return launch.watch.giveUp();
   }
 }
