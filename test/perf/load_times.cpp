@@ -1,7 +1,8 @@
 // What start-up costs, apart from any GPU: text of a .coll file to CUDA text, NVRTC for the first kernel of a process and
-// for later ones, and a kernel that the disk cache has. A measurement, not a test.
+// for later ones, and a kernel that the disk cache has. A measurement, not a test. Each member has a process of its own, so
+// that each has a first kernel.
 //
-//   load_times [RANKS] FILE.coll MEMBER...      ll members for bf16 sums, RANKS 2 unless given
+//   load_times [RANKS] FILE.coll [MEMBER...]      bf16 and sum, RANKS 2 and every member unless given
 #include "coll/coll.h"
 #include "jit/Jit.h"
 
@@ -9,6 +10,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace coll;
@@ -19,21 +22,23 @@ constexpr int kRepeats = 9;
 
 int fail(const std::string &text) { return std::fprintf(stderr, "%s\n", text.c_str()), 1; }
 
-double now() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-struct Spread {
-  double median, least, most;
+/// Milliseconds on a clock, and those that this process has had a processor for.
+struct Times {
+  double wall, processor;
 };
 
-Spread spreadOf(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times.front(), times.back()};
+Times now() {
+  const auto clock = std::chrono::steady_clock::now().time_since_epoch();
+  return {std::chrono::duration<double, std::milli>(clock).count(), 1e3 * double(std::clock()) / CLOCKS_PER_SEC};
 }
 
-void print(const std::string &what, const Spread &s) {
-  std::printf("%-44s %8.2f %8.2f %8.2f\n", what.c_str(), s.median, s.least, s.most);
+/// What `work` takes; each of `least` becomes that if it is less.
+template <class Work>
+void time(Times &least, Work work) {
+  const Times start = now();
+  work();
+  const Times end = now();
+  least = {std::min(least.wall, end.wall - start.wall), std::min(least.processor, end.processor - start.processor)};
 }
 
 std::optional<Kernel> compile(const std::string &text, const std::string &member, int ranks, Diagnostics &diagnostics) {
@@ -49,30 +54,46 @@ Kernel renamed(const Kernel &kernel, int number) {
   return other;
 }
 
-int measure(const std::string &text, const std::string &member, int ranks, const Jit &fresh, const Jit &cached,
-            const Arch &arch) {
+/// Prints a member's line. In this process nothing has loaded NVRTC before.
+int measure(const std::string &text, const std::string &member, int ranks, const std::string &folder) {
   Diagnostics diagnostics;
-  std::optional<Kernel> kernel = compile(text, member, ranks, diagnostics);
+  const std::optional<Kernel> kernel = compile(text, member, ranks, diagnostics);
   if (!kernel) return fail(diagnostics.render());
-  std::vector<double> texts, nvrtc, cache;
+  const auto arch = Arch::parse("sm_90");
+  constexpr Times kLong = {1e9, 1e9};
+  Times load = kLong, first = kLong, next = kLong, texts = kLong, cache = kLong;
+  std::optional<Result<Jit>> fresh;
+  time(load, [&] { fresh = Jit::create(KernelCache(std::filesystem::path())); });
+  const auto cached = Jit::create(KernelCache(folder));
+  if (!*fresh || !cached || !arch) return fail("no NVRTC");
+  bool good = true;
   for (int i = 0; i < kRepeats; ++i) {
-    const double start = now();
-    compile(text, member, ranks, diagnostics);
-    texts.push_back(now() - start);
-    const auto built = fresh.compile(renamed(*kernel, i), arch);
-    if (!built) return fail(built.error().text);
-    nvrtc.push_back(built->milliseconds);
-    if (const auto kept = cached.compile(*kernel, arch); !kept) return fail(kept.error().text);
-    else if (kept->cached) cache.push_back(kept->milliseconds);
+    time(i == 0 ? first : next, [&] { good &= bool((*fresh)->compile(renamed(*kernel, i), *arch)); });
+    time(texts, [&] { compile(text, member, ranks, diagnostics); });
+    Times last = kLong;
+    bool kept = false;
+    time(last, [&] {
+      const auto binary = cached->compile(*kernel, *arch);
+      kept = binary && binary->cached;
+    });
+    if (kept) cache = last.wall < cache.wall ? last : cache;
   }
-  const std::string what = member + ", N = " + std::to_string(ranks);
-  print(what + ": text", spreadOf(texts));
-  std::printf("%-44s %8.2f\n", (what + ": NVRTC, first").c_str(), nvrtc.front());
-  nvrtc.erase(nvrtc.begin());
-  print(what + ": NVRTC, next", spreadOf(nvrtc));
-  if (cache.empty()) return fail("the cache keeps nothing");
-  print(what + ": from the cache", spreadOf(cache));
+  if (!good || cache.wall == kLong.wall) return fail(member + ": NVRTC or the cache fails");
+  std::printf("%-34s %3d %7.2f %7.1f %7.1f %7.1f %7.1f %7.1f %7.2f\n", member.c_str(), ranks, texts.wall, load.wall, first.wall,
+              first.processor, next.wall, next.processor, cache.wall);
   return 0;
+}
+
+/// The file's members of which there is a kernel for so many ranks.
+std::vector<std::string> membersOf(const std::string &text, int ranks) {
+  Diagnostics diagnostics;
+  std::vector<std::string> names;
+  const auto program = Program::parse(text, "measured.coll", diagnostics);
+  if (!program) return fail(diagnostics.render()), names;
+  for (const Member &m : program->members())
+    if (Diagnostics refusals; program->compile({m.name, ranks, DType::BF16, ReduceOp::Sum}, {}, refusals))
+      names.push_back(m.name);
+  return names;
 }
 
 } // namespace
@@ -80,17 +101,27 @@ int measure(const std::string &text, const std::string &member, int ranks, const
 int main(int argc, char **argv) {
   int first = 1, ranks = 2;
   if (argc > 1 && std::atoi(argv[1]) > 0) ranks = std::atoi(argv[first++]);
-  if (argc - first < 2) return fail("load_times [RANKS] FILE.coll MEMBER...");
+  if (argc - first < 1) return fail("load_times [RANKS] FILE.coll [MEMBER...]");
   const auto text = readSource(argv[first++]);
   if (!text) return fail(text.error().text);
+  std::vector<std::string> members(argv + first, argv + argc);
+  if (members.empty()) members = membersOf(*text, ranks);
   std::string folder = "/tmp/coll-load-times-XXXXXX";
   if (!mkdtemp(folder.data())) return fail("no folder for the cache");
-  const auto fresh = Jit::create(KernelCache(std::filesystem::path())), cached = Jit::create(KernelCache(folder));
-  const auto arch = Arch::parse("sm_90");
-  if (!fresh || !cached || !arch) return fail("no NVRTC");
-  std::printf("NVRTC %s; milliseconds  %20s %8s %8s\n", fresh->nvrtc().versionText().c_str(), "median", "min", "max");
+  std::printf("milliseconds, the least of %d: on the clock, and (cpu) of the processor\n", kRepeats);
+  std::printf("%-34s %3s %7s %7s %7s %7s %7s %7s %7s\n", "member", "N", "text", "load", "first", "(cpu)", "next", "(cpu)", "cached");
+  std::fflush(stdout);
   int result = 0;
-  for (; first < argc && result == 0; ++first) result = measure(*text, argv[first], ranks, *fresh, *cached, *arch);
+  for (const std::string &member : members) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const int status = measure(*text, member, ranks, folder);
+      std::fflush(stdout);
+      _exit(status);
+    }
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) result = 1;
+  }
   std::filesystem::remove_all(folder);
   return result;
 }
