@@ -51,6 +51,9 @@ public:
 
   virtual FabricKind kind() const = 0;
   virtual int ranks() const = 0;
+  /// The ranks that this process has, ascending: all, but where each has a process. Functions that take a rank take one of
+  /// them.
+  virtual std::span<const int> ownRanks() const;
   virtual std::string describe() const = 0;
 
   virtual Result<void *> allocate(int rank, std::uint64_t bytes) = 0;
@@ -70,6 +73,8 @@ public:
   /// Makes the scratch of a kernel, with no launch in flight, look as after launch number `epoch`.
   virtual Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) = 0;
 
+  /// NCCL's communicator of the first rank of this process; null where there is none. For tests.
+  virtual void *communicator() const { return nullptr; }
   /// Whether launchNccl works here.
   virtual bool hasNccl() const { return false; }
   /// A collective of NCCL's on every rank. `buffers[rank]`; `streams[rank]`, the ranks' own where there are none.

@@ -6,7 +6,9 @@
 #include "context/SymmetricMemory.h"
 #include "platform/Env.h"
 #include "platform/Machine.h"
+#include "platform/Nccl.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <charconv>
@@ -100,6 +102,7 @@ auto *whoGaveUp(Collectives &collectives, std::uint32_t reason) {
 constexpr std::size_t kMaxScalars = 16;
 
 Result<FabricKind> kindFrom(const ContextOptions &options) {
+  if (options.communicator || options.id) return FabricKind::Nccl;
   if (options.fabric != FabricKind::Auto) return options.fabric;
   const auto name = env::get(env::Variable::Fabric);
   if (!name) return FabricKind::Auto;
@@ -133,6 +136,8 @@ double timeoutSeconds(const ContextOptions &options) {
 Result<Context> Context::create(const ContextOptions &options) {
   if (options.ranks < 0 || options.ranks > 72)
     return Error{Error::Code::BadInput, std::to_string(options.ranks) + " ranks; a context has 1 to 72"};
+  if (options.id && (options.communicator || options.rank < 0 || options.rank >= options.ranks))
+    return Error{Error::Code::BadInput, "a context of a UniqueId needs `ranks`, and as `rank` one of them; and no communicator"};
   auto state = std::make_unique<State>();
   state->options = options;
   auto kind = kindFrom(options);
@@ -143,6 +148,16 @@ Result<Context> Context::create(const ContextOptions &options) {
   state->backend = std::move(*backend);
   state->symmetric.emplace(state->backend->ranks());
   return Context(std::move(state));
+}
+
+Result<UniqueId> UniqueId::make() {
+  auto nccl = Nccl::get();
+  if (!nccl) return nccl.error();
+  NcclUniqueId raw = {};
+  if (auto done = (*nccl)->check((*nccl)->getUniqueId(&raw), "ncclGetUniqueId"); !done) return done.error();
+  UniqueId id;
+  std::copy(std::begin(raw.bytes), std::end(raw.bytes), id.bytes.begin());
+  return id;
 }
 
 Context::Context(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -176,6 +191,10 @@ void Context::State::setAbortWords() {
 int Context::ranks() const {
   return state->backend->ranks();
 }
+bool Context::owns(int rank) const {
+  const auto own = state->backend->ownRanks();
+  return std::find(own.begin(), own.end(), rank) != own.end();
+}
 FabricKind Context::fabric() const {
   return state->backend->kind();
 }
@@ -183,7 +202,7 @@ std::string Context::describe() const {
   return state->backend->describe();
 }
 void *Context::stream(int rank) const {
-  return state->backend->stream(rank);
+  return owns(rank) ? state->backend->stream(rank) : nullptr;
 }
 void Context::abort() {
   state->setAbortWords();
@@ -221,7 +240,13 @@ Result<Collective> Context::load(const Kernel &kernel) {
   return Collective(state->collectives.back().get());
 }
 
+/// What is said where a rank is none, or another process's.
+static Error notOwn(int rank, const Context &context) {
+  return {Error::Code::BadInput, "rank " + std::to_string(rank) + " is not of this process: " + context.describe()};
+}
+
 Result<void *> Context::allocate(int rank, std::uint64_t bytes) {
+  if (!owns(rank)) return notOwn(rank, *this);
   auto memory = state->backend->allocate(rank, bytes);
   if (memory) state->memory.emplace_back(rank, *memory);
   return memory;
@@ -249,10 +274,12 @@ std::uint64_t SymmetricBuffer::bytes() const {
 }
 
 Result<void> Context::upload(int rank, void *to, const void *from, std::uint64_t bytes) {
+  if (!owns(rank)) return notOwn(rank, *this);
   return state->backend->upload(rank, to, from, bytes);
 }
 
 Result<void> Context::download(int rank, void *to, const void *from, std::uint64_t bytes) {
+  if (!owns(rank)) return notOwn(rank, *this);
   return state->backend->download(rank, to, from, bytes);
 }
 
@@ -346,6 +373,9 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
                                             std::to_string(manifest.arguments.size()) + " buffers, " +
                                             std::to_string(manifest.extents.size()) + " extents and " +
                                             std::to_string(manifest.scalars.size()) + " scalars"};
+  const auto own = state->context.backend->ownRanks();
+  if (std::find(own.begin(), own.end(), rank) == own.end())
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: rank " + std::to_string(rank) + " is another process's"};
   const LaunchPlan &plan = state->plan;
   if (!plan.launches(extents)) return {};
   if (auto good = plan.check(rank, buffers, extents); !good) return good;

@@ -15,7 +15,8 @@ namespace {
 /// A kernel loaded on the GPUs of a context.
 class GpuKernel final : public LoadedKernel {
 public:
-  GpuKernel(const Gpus &gpus, const Manifest &manifest) : manifest(manifest), gpus(gpus) {}
+  GpuKernel(const Gpus &gpus, const Manifest &manifest)
+      : manifest(manifest), teams(std::size_t(manifest.ranks)), gpus(gpus) {}
   ~GpuKernel() override {
     for (std::size_t gpu = 0; gpu < modules.size(); ++gpu) {
       Current current(gpus.cuda, gpus.list[gpu]);
@@ -36,7 +37,7 @@ public:
 
   const Manifest manifest;
   std::unique_ptr<SymmetricRegion> region;
-  std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>, and of the regions of all
+  std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>, and of the regions of all; own ranks
   std::vector<CUfunction> functions;             ///< [gpu]
   std::vector<CUmodule> modules;                 ///< [gpu]
   LaunchStatus *statusWord = nullptr;
@@ -171,29 +172,30 @@ public:
   GpuBackend(std::unique_ptr<Gpus> devices, std::unique_ptr<Fabric> ranksOn, Jit jit, const ContextOptions &options)
       : gpus(std::move(devices)), cuda(gpus->cuda), fabric(std::move(ranksOn)), jit(std::move(jit)),
         timeoutNanoseconds(std::uint64_t(timeoutSeconds(options) * 1e9)),
-        contextsPerGpu(std::max(1, options.contextsPerGpu)), lastStream(fabric->ranks()) {}
+        contextsPerGpu(std::max(1, options.contextsPerGpu)), own(fabric->own()), streams(fabric->ranks()),
+        lastStream(fabric->ranks()) {}
   ~GpuBackend() override {
-    for (std::size_t rank = 0; rank < streams.size(); ++rank) {
-      Current current(cuda, gpuOf(int(rank)));
-      cuda.cuStreamDestroy(streams[rank]);
+    for (const int rank : own) {
+      Current current(cuda, gpuOf(rank));
+      if (streams[rank]) cuda.cuStreamDestroy(streams[rank]);
     }
   }
 
   Result<void> createStreams() {
-    for (int rank = 0; rank < ranks(); ++rank) {
+    for (const int rank : own) {
       Current current(cuda, gpuOf(rank));
-      CUstream stream = nullptr;
-      if (auto done = cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); !done)
+      if (auto done = cuda.check(cuda.cuStreamCreate(&streams[rank], CU_STREAM_NON_BLOCKING), "cuStreamCreate"); !done)
         return done;
-      streams.push_back(stream);
     }
     return {};
   }
+  Result<void> findGpus();
 
   FabricKind kind() const override { return fabric->kind(); }
   int ranks() const override { return fabric->ranks(); }
+  std::span<const int> ownRanks() const override { return own; }
   std::string describe() const override {
-    return std::to_string(ranks()) + " ranks on " + gpus->describe() + " (" + fabric->describe() + ")";
+    return (int(own.size()) < ranks() ? "rank " + std::to_string(own.front()) + " of " : "") + std::to_string(ranks()) + " ranks on " + gpus->describe() + " (" + fabric->describe() + ")";
   }
   void *stream(int rank) const override { return streams[rank]; }
 
@@ -208,7 +210,8 @@ public:
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
   Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override;
-  bool hasNccl() const override { return fabric->communicator(0) != nullptr; }
+  void *communicator() const override { return fabric->communicator(own.front()); }
+  bool hasNccl() const override { return communicator() != nullptr; }
   Result<void> launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
                           std::span<const std::uint64_t> extents, int root, std::span<void *const> given) override;
   Result<bool> finished() override;
@@ -220,6 +223,9 @@ public:
 
 private:
   const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
+  Result<void> meet(const Kernel &kernel, std::uint64_t mine);
+  Result<std::unique_ptr<GpuKernel>> loadHere(const Kernel &kernel);
+  Result<void> share(GpuKernel &kernel);
   Result<void> checkPlatform(const Manifest &manifest) const;
   Result<void> fill(const SymmetricRegion &region, const Manifest &manifest);
   Result<void> settle() const;
@@ -230,7 +236,9 @@ private:
   Jit jit;
   std::uint64_t timeoutNanoseconds;
   int contextsPerGpu;
-  std::vector<CUstream> streams;    ///< [rank]
+  std::vector<int> own;             ///< ranks
+  std::vector<Gpu> gpuOfRank;       ///< [rank], those of other processes too
+  std::vector<CUstream> streams;    ///< [rank]; null for other processes' ranks
   std::vector<CUstream> lastStream; ///< [rank]: the caller's, last launched on; null if none
 };
 
@@ -273,10 +281,11 @@ Result<void> GpuBackend::download(int rank, void *to, const void *from, std::uin
 Result<void> GpuBackend::checkPlatform(const Manifest &manifest) const {
   for (int a = 0; a < ranks(); ++a)
     for (int b = 0; b <= a; ++b) {
-      const Gpu &one = gpuOf(a), &other = gpuOf(b);
+      const Gpu &one = gpuOfRank[a], &other = gpuOfRank[b];
       const Link link = gpus->link(one, other);
       if (manifest.unsplitBytes <= unsplitBytes(std::min(one.arch, other.arch), link)) continue;
       const auto name = [](const Gpu &gpu) {
+        if (gpu.ordinal < 0) return "a GPU " + gpu.name;
         return "GPU " + std::to_string(gpu.ordinal) + " (" + gpu.name + ", sm_" + std::to_string(gpu.arch) + ")";
       };
       return Error{Error::Code::MachineLacks,
@@ -292,7 +301,8 @@ Result<void> GpuBackend::checkPlatform(const Manifest &manifest) const {
 /// a rank must not send into a slot that is yet to be filled.
 Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &manifest) {
   for (const Manifest::Mailbox &box : manifest.mailboxes)
-    for (int rank = 0; box.fill != 0 && rank < ranks(); ++rank) {
+    for (const int rank : own) {
+      if (box.fill == 0) break;
       Current current(cuda, gpuOf(rank));
       const CUdeviceptr to = address(region.address(rank, rank)) + box.offset;
       const std::uint64_t units = box.copies * box.slots * box.lines * box.lineBytes / 8;
@@ -319,7 +329,7 @@ Result<void> GpuBackend::settle() const {
 
 Result<void> GpuBackend::setEpoch(LoadedKernel &loaded, std::uint32_t epoch) {
   const auto &kernel = static_cast<const GpuKernel &>(loaded);
-  for (int rank = 0; rank < ranks(); ++rank) {
+  for (const int rank : own) {
     Current current(cuda, gpuOf(rank));
     const CUdeviceptr region = address(kernel.region->address(rank, rank));
     if (auto done = cuda.check(cuda.cuMemsetD32(region + region::kEpochWords, epoch, region::kMaxCtas), "cuMemsetD32"); !done)
@@ -333,14 +343,14 @@ Result<void> GpuBackend::setEpoch(LoadedKernel &loaded, std::uint32_t epoch) {
 }
 
 /// Whether the links between the GPUs do what a kernel needs of them.
-Result<void> checkNeeds(const Gpus &gpus, const Manifest &manifest) {
+Result<void> checkNeeds(const Gpus &gpus, std::span<const Gpu> all, const Manifest &manifest) {
   for (const std::string &need : manifest.needs) {
     if (need != "p2p-atomics")
       return Error{Error::Code::MachineLacks, "`" + manifest.member + "` needs `" + need + "`, which is not offered here"};
-    for (const Gpu &from : gpus.list)
-      for (const Gpu &to : gpus.list) {
-        int native = from.ordinal == to.ordinal;
-        if (!native)
+    for (const Gpu &from : all)
+      for (const Gpu &to : all) {
+        int native = from.device == to.device;
+        if (!native && from.device != CU_DEVICE_INVALID && to.device != CU_DEVICE_INVALID)
           gpus.cuda.cuDeviceGetP2PAttribute(&native, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from.device,
                                             to.device);
         if (!native)
@@ -352,12 +362,38 @@ Result<void> checkNeeds(const Gpus &gpus, const Manifest &manifest) {
   return {};
 }
 
-Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
+/// What ranks must have alike to launch a kernel together, as one word that is not 0.
+std::uint64_t fingerprint(const Kernel &kernel, const ShapeLimits &limits) {
+  std::string text = kernel.cuda;
+  for (const unsigned limit : {limits.maxThreads, limits.maxCtas, limits.maxCluster}) text += ' ' + std::to_string(limit);
+  for (const unsigned resident : limits.resident) text += ' ' + std::to_string(resident);
+  for (const auto &ofCluster : limits.clustered)
+    for (const unsigned resident : ofCluster) text += ' ' + std::to_string(resident);
+  return std::stoull(KernelCache::key({text}).substr(0, 16), nullptr, 16) | 1;
+}
+
+/// Where ranks are in processes of their own: whether all of them say the same, and none says 0, which is a failure.
+Result<void> GpuBackend::meet(const Kernel &kernel, std::uint64_t mine) {
+  const auto all = fabric->gather(mine);
+  if (!all) return all.error();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const std::uint64_t theirs = (*all)[std::size_t(rank)];
+    if (!theirs || !mine)
+      return Error{Error::Code::Failed, "`" + kernel.manifest.member + "` could not be loaded by rank " + std::to_string(rank)};
+    if (theirs != mine)
+      return Error{Error::Code::BadInput, "rank " + std::to_string(rank) + " loads another program than rank " +
+                                              std::to_string(own.front()) + ", which loads `" + kernel.manifest.member +
+                                              "`, or has another GPU"};
+  }
+  return {};
+}
+
+Result<std::unique_ptr<GpuKernel>> GpuBackend::loadHere(const Kernel &kernel) {
   const Manifest &manifest = kernel.manifest;
   if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
     return Error{Error::Code::Failed, "`" + manifest.member + "` has too many arguments"};
   if (auto able = checkPlatform(manifest); !able) return able.error();
-  if (auto able = checkNeeds(*gpus, manifest); !able) return able.error();
+  if (auto able = checkNeeds(*gpus, gpuOfRank, manifest); !able) return able.error();
   auto loaded = std::make_unique<GpuKernel>(*gpus, manifest);
   std::map<unsigned, std::string> cubins;
   for (const Gpu &gpu : gpus->list) {
@@ -371,25 +407,42 @@ Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
   }
   if (auto done = loaded->bound(fabric->ranksPerGpu(), contextsPerGpu); !done) return done.error();
   if (auto done = loaded->allocateStatus(); !done) return done.error();
+  return loaded;
+}
 
+/// Gives the kernel its scratch, and its ranks the addresses of everybody's.
+Result<void> GpuBackend::share(GpuKernel &kernel) {
+  const Manifest &manifest = kernel.manifest;
   auto region = fabric->allocate(manifest.regionBytes);
   if (!region) return region.error();
-  loaded->region = std::move(*region);
-  if (auto done = fill(*loaded->region, manifest); !done) return done.error();
-  for (int rank = 0; rank < ranks(); ++rank) {
+  kernel.region = std::move(*region);
+  if (auto done = fill(*kernel.region, manifest); !done) return done;
+  for (const int rank : own) {
     Current current(cuda, gpuOf(rank));
     CUdeviceptr status = 0;
-    if (auto done =
-            cuda.check(cuda.cuMemHostGetDevicePointer(&status, loaded->statusWord, 0), "cuMemHostGetDevicePointer");
+    if (auto done = cuda.check(cuda.cuMemHostGetDevicePointer(&status, kernel.statusWord, 0), "cuMemHostGetDevicePointer");
         !done)
-      return done.error();
+      return done;
     std::vector<std::uint64_t> regions;
     for (int hop = 0; hop < ranks(); ++hop)
-      regions.push_back(address(loaded->region->address(rank, (rank + hop) % ranks())));
-    loaded->teams.push_back(teamWords(regions, status, timeoutNanoseconds, rank, manifest.clearBytes()));
-    if (manifest.multicastsMail) loaded->teams.back().push_back(address(loaded->region->multicast(rank)));
+      regions.push_back(address(kernel.region->address(rank, (rank + hop) % ranks())));
+    kernel.teams[rank] = teamWords(regions, status, timeoutNanoseconds, rank, manifest.clearBytes());
+    if (manifest.multicastsMail) kernel.teams[rank].push_back(address(kernel.region->multicast(rank)));
   }
-  return std::unique_ptr<LoadedKernel>(std::move(loaded));
+  return {};
+}
+
+Result<std::unique_ptr<LoadedKernel>> GpuBackend::load(const Kernel &kernel) {
+  auto loaded = loadHere(kernel);
+  const auto alike = meet(kernel, loaded ? fingerprint(kernel, (*loaded)->limits()) : 0);
+  if (!loaded) return loaded.error();
+  if (!alike) return alike.error();
+  const auto shared = share(**loaded);
+  // No rank may send into a slot that is yet to be filled.
+  const auto ready = meet(kernel, shared ? 1 : 0);
+  if (!shared) return shared.error();
+  if (!ready) return ready.error();
+  return std::unique_ptr<LoadedKernel>(std::move(*loaded));
 }
 
 Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, const ResolvedLaunch &launch) {
@@ -430,11 +483,12 @@ Result<void> GpuBackend::launchNccl(const NcclCall &call, std::span<const std::v
   // Outside a group the first rank's call could wait for the second's, which this thread has yet to make.
   if (auto done = (*nccl)->check((*nccl)->groupStart(), "ncclGroupStart"); !done) return done;
   int result = 0;
-  for (int rank = 0; rank < ranks() && result == 0; ++rank) {
+  for (std::size_t i = 0; i < own.size() && result == 0; ++i) {
+    const int rank = own[i];
     Current current(cuda, gpuOf(rank));
     CUstream stream = streams[rank];
-    if (std::size_t(rank) < given.size() && given[rank]) stream = lastStream[rank] = static_cast<CUstream>(given[rank]);
-    result = call.enqueue(**nccl, fabric->communicator(rank), buffers[rank], extents, root, stream);
+    if (i < given.size() && given[i]) stream = lastStream[rank] = static_cast<CUstream>(given[i]);
+    result = call.enqueue(**nccl, fabric->communicator(rank), buffers[i], extents, root, stream);
   }
   const int ended = (*nccl)->groupEnd();
   return (*nccl)->check(result ? result : ended, "a collective of NCCL's");
@@ -456,7 +510,7 @@ Result<std::vector<std::uint64_t>> GpuBackend::stamps(LoadedKernel &loaded, int 
 }
 
 Result<bool> GpuBackend::finished() {
-  for (int rank = 0; rank < ranks(); ++rank) {
+  for (const int rank : own) {
     Current current(cuda, gpuOf(rank));
     for (CUstream stream : {streams[rank], lastStream[rank]}) {
       if (!stream) continue;
@@ -508,6 +562,27 @@ Result<void> GpuBackend::replay(int rank, Graph &graph) {
   return cuda.check(cuda.cuGraphLaunch(static_cast<GpuGraph &>(graph).exec, streams[rank]), "cuGraphLaunch");
 }
 
+/// Which GPU each rank has.
+Result<void> GpuBackend::findGpus() {
+  gpuOfRank.resize(std::size_t(ranks()));
+  for (const int rank : own) gpuOfRank[std::size_t(rank)] = gpuOf(rank);
+  if (int(own.size()) == ranks()) return {};
+  const Gpus::Uuid mine = gpus->uuid(gpuOf(own.front()));
+  const auto low = fabric->gather(mine[0]);
+  if (!low) return low.error();
+  const auto high = fabric->gather(mine[1]);
+  if (!high) return high.error();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (rank == own.front()) continue;
+    gpuOfRank[std::size_t(rank)] = gpus->find({(*low)[std::size_t(rank)], (*high)[std::size_t(rank)]});
+    if (gpuOfRank[std::size_t(rank)].device == gpuOf(own.front()).device)
+      return Error{Error::Code::BadInput, "ranks " + std::to_string(rank) + " and " + std::to_string(own.front()) +
+                                              " are processes on one GPU, where kernels of different processes take turns and "
+                                              "cannot wait for each other"};
+  }
+  return {};
+}
+
 /// The fabric asked for, or the best that works.
 Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, const ContextOptions &options, int ranks) {
   const bool enough = ranks <= int(gpus.list.size()), named = options.fabric == FabricKind::Nccl;
@@ -521,9 +596,34 @@ Result<std::unique_ptr<Fabric>> chooseFabric(const Gpus &gpus, const ContextOpti
   return createLocalFabric(gpus, ranks);
 }
 
+Result<std::unique_ptr<Backend>> completed(std::unique_ptr<GpuBackend> backend) {
+  if (auto done = backend->createStreams(); !done) return done.error();
+  if (auto done = backend->findGpus(); !done) return done.error();
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
 } // namespace
 
+/// A rank of this process, and the others elsewhere.
+static Result<std::unique_ptr<Backend>> createProcessBackend(const ContextOptions &options) {
+  auto nccl = Nccl::get();
+  if (!nccl) return nccl.error();
+  int device = options.gpus.empty() ? options.rank : options.gpus.front();
+  if (options.communicator)
+    if (auto done = (*nccl)->check((*nccl)->commCuDevice(static_cast<NcclComm>(options.communicator), &device), "ncclCommCuDevice");
+        !done)
+      return done.error();
+  auto gpus = Gpus::open(std::span(&device, 1));
+  if (!gpus) return gpus.error();
+  auto jit = Jit::create();
+  if (!jit) return jit.error();
+  auto fabric = createProcessFabric(**gpus, **nccl, options, timeoutSeconds(options));
+  if (!fabric) return fabric.error();
+  return completed(std::make_unique<GpuBackend>(std::move(*gpus), std::move(*fabric), std::move(*jit), options));
+}
+
 Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options) {
+  if (options.communicator || options.id) return createProcessBackend(options);
   std::vector<int> ordinals = options.gpus;
   int ranks = options.ranks;
   if (ordinals.empty()) {
@@ -542,9 +642,7 @@ Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options)
   if (!jit) return jit.error();
   auto fabric = chooseFabric(**gpus, options, ranks);
   if (!fabric) return fabric.error();
-  auto backend = std::make_unique<GpuBackend>(std::move(*gpus), std::move(*fabric), std::move(*jit), options);
-  if (auto done = backend->createStreams(); !done) return done.error();
-  return std::unique_ptr<Backend>(std::move(backend));
+  return completed(std::make_unique<GpuBackend>(std::move(*gpus), std::move(*fabric), std::move(*jit), options));
 }
 
 } // namespace coll

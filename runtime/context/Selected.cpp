@@ -2,8 +2,18 @@
 #include "context/Backend.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace coll {
+
+std::span<const int> Backend::ownRanks() const {
+  static const std::vector<int> all = [] {
+    std::vector<int> numbers(72); // the most that a context has
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }();
+  return std::span(all).first(std::size_t(ranks()));
+}
 
 Result<void> Backend::launchNccl(const NcclCall &, std::span<const std::vector<void *>>, std::span<const std::uint64_t>,
                                  int, std::span<void *const>) {
@@ -72,8 +82,9 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
   const auto bad = [&](const std::string &text) {
     return Error{Error::Code::BadInput, "`" + contract.collective + "`: " + text};
   };
-  if (int(buffers.size()) != state->ranks || (!streams.empty() && int(streams.size()) != state->ranks))
-    return bad("it takes buffers, and streams if any, of each of " + std::to_string(state->ranks) + " ranks");
+  const std::span<const int> own = state->backend.ownRanks();
+  if (buffers.size() != own.size() || (!streams.empty() && streams.size() != own.size()))
+    return bad("it takes buffers, and streams if any, of each of " + std::to_string(own.size()) + " ranks");
   if (extents.size() != contract.extents.size())
     return bad("it takes " + std::to_string(contract.extents.size()) + " extents");
   const Choice &choice = choose(extents);
@@ -88,9 +99,8 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
   const auto member = std::find_if(state->members.begin(), state->members.end(),
                                    [&](const auto &each) { return each.first == choice.name; });
   const Shape shape{choice.ctas, choice.threads, state->maxCtas};
-  for (int rank = 0; rank < state->ranks; ++rank)
-    if (auto done = member->second.launch(rank, buffers[std::size_t(rank)], extents, scalars,
-                                          streams.empty() ? nullptr : streams[std::size_t(rank)], shape);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    if (auto done = member->second.launch(own[i], buffers[i], extents, scalars, streams.empty() ? nullptr : streams[i], shape);
         !done)
       return done;
   return {};

@@ -4,6 +4,7 @@
 #include "platform/Machine.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 namespace coll {
@@ -78,6 +79,19 @@ Result<void> Cuda::check(CUresult result, const char *what) const {
                                         ": " + (text ? text : "unknown error")};
 }
 
+/// All of a GPU but its context.
+static CUresult read(const Cuda &api, int ordinal, Gpu &gpu) {
+  char name[128] = "";
+  int major = 0, minor = 0, multiprocessors = 0;
+  if (const CUresult got = api.cuDeviceGet(&gpu.device, ordinal); got != CUDA_SUCCESS) return got;
+  api.cuDeviceGetName(name, sizeof name, gpu.device);
+  api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device);
+  api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu.device);
+  api.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device);
+  gpu.ordinal = ordinal, gpu.name = name, gpu.arch = major * 10 + minor, gpu.multiprocessors = multiprocessors;
+  return CUDA_SUCCESS;
+}
+
 Result<std::unique_ptr<Gpus>> Gpus::open(std::span<const int> ordinals) {
   auto cuda = Cuda::get();
   if (!cuda) return cuda.error();
@@ -95,15 +109,7 @@ Result<std::unique_ptr<Gpus>> Gpus::open(std::span<const int> ordinals) {
       return Error{Error::Code::MachineLacks,
                    "GPU " + std::to_string(ordinal) + " is asked for; there are " + std::to_string(count)};
     Gpu gpu;
-    gpu.ordinal = ordinal;
-    char name[128] = "";
-    int major = 0, minor = 0, multiprocessors = 0;
-    if (auto done = api.check(api.cuDeviceGet(&gpu.device, ordinal), "cuDeviceGet"); !done) return done.error();
-    api.cuDeviceGetName(name, sizeof name, gpu.device);
-    api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device);
-    api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu.device);
-    api.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device);
-    gpu.name = name, gpu.arch = major * 10 + minor, gpu.multiprocessors = multiprocessors;
+    if (auto done = api.check(read(api, ordinal, gpu), "cuDeviceGet"); !done) return done.error();
     if (auto done = api.check(api.cuDevicePrimaryCtxRetain(&gpu.context, gpu.device), "cuDevicePrimaryCtxRetain");
         !done)
       return done.error();
@@ -117,8 +123,29 @@ Gpus::~Gpus() {
 }
 
 /// Atomics on a peer's memory are native over NVLink alone.
+Gpus::Uuid Gpus::uuid(const Gpu &gpu) const {
+  CUuuid raw = {};
+  cuda.cuDeviceGetUuid(&raw, gpu.device);
+  Uuid words;
+  std::memcpy(words.data(), raw.bytes, sizeof words);
+  return words;
+}
+
+Gpu Gpus::find(const Uuid &wanted) const {
+  int count = 0;
+  cuda.cuDeviceGetCount(&count);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    Gpu gpu;
+    if (read(cuda, ordinal, gpu) == CUDA_SUCCESS && uuid(gpu) == wanted) return gpu;
+  }
+  Gpu unseen;
+  unseen.ordinal = -1, unseen.device = CU_DEVICE_INVALID, unseen.name = "of another process, not seen from here";
+  return unseen;
+}
+
 Link Gpus::link(const Gpu &a, const Gpu &b) const {
   if (a.device == b.device) return Link::SameGpu;
+  if (a.device == CU_DEVICE_INVALID || b.device == CU_DEVICE_INVALID) return Link::Other;
   int native = 0;
   cuda.cuDeviceGetP2PAttribute(&native, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, a.device, b.device);
   return native ? Link::NvLink : Link::Other;

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,7 +34,7 @@ std::string cudaVersionText(int version);
 
 struct Gpu {
   int ordinal = 0;
-  CUdevice device = 0;
+  CUdevice device = 0; ///< CU_DEVICE_INVALID: that of another process, which this one does not see
   CUcontext context = nullptr; ///< the primary one, which libraries built on the CUDA runtime use as well
   std::string name;
   unsigned arch = 0; ///< 90 for sm_90
@@ -54,6 +55,13 @@ public:
   std::vector<Gpu> list;
 
   Link link(const Gpu &a, const Gpu &b) const;
+
+  /// What is the same in all processes, and nowhere twice.
+  using Uuid = std::array<std::uint64_t, 2>;
+  Uuid uuid(const Gpu &gpu) const;
+  /// The GPU of this machine that has it, among the list or not, without a context; one with no device if there is none
+  /// that this process sees.
+  Gpu find(const Uuid &uuid) const;
 
   /// "2 x NVIDIA H200"
   std::string describe() const;

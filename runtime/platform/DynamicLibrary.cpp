@@ -49,6 +49,10 @@ Result<DynamicLibrary> DynamicLibrary::open(const LibraryQuery &query, const std
     return library;
   };
 
+  if (query.onlyOne)
+    for (const std::string &name : query.names)
+      if (void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return take(handle, name);
+
   std::string named = path, namedBy = "the path given";
   if (const auto value = env::get(query.variable); named.empty() && value)
     named = *value, namedBy = env::name(query.variable);

@@ -13,6 +13,7 @@ struct LibraryQuery {
   std::string what;                 ///< as messages call it: "NVRTC"
   env::Variable variable;           ///< names a file or a folder; then nothing else is tried
   std::vector<std::string> names;   ///< file names, newest first
+  bool onlyOne = false; ///< one that the process has open already is taken before all else: its objects are the caller's
   std::vector<std::string> folders; ///< tried after the loader's own search
   std::vector<std::string> wheels;  ///< folders below Python's site-packages: "nvidia/nccl/lib"
   std::string advice;               ///< how to get it; ends the message that it is missing

@@ -16,6 +16,7 @@ Result<Nccl> load(const std::string &path) {
   auto library = DynamicLibrary::open({.what = "NCCL",
                                        .variable = env::Variable::NcclPath,
                                        .names = {"libnccl.so.2"},
+                                       .onlyOne = true,
                                        .folders = {"/usr/local/cuda/lib64"},
                                        .wheels = {"nvidia/nccl/lib"},
                                        .advice = "install libnccl2 or `pip install nvidia-nccl-cu13`"},
@@ -34,6 +35,12 @@ Result<Nccl> load(const std::string &path) {
   bind(api.groupStart, "ncclGroupStart");
   bind(api.groupEnd, "ncclGroupEnd");
   bind(api.commInitAll, "ncclCommInitAll");
+  bind(api.getUniqueId, "ncclGetUniqueId");
+  bind(api.commInitRank, "ncclCommInitRank");
+  bind(api.commSplit, "ncclCommSplit");
+  bind(api.commCount, "ncclCommCount");
+  bind(api.commUserRank, "ncclCommUserRank");
+  bind(api.commCuDevice, "ncclCommCuDevice");
   bind(api.commDestroy, "ncclCommDestroy");
   bind(api.commAbort, "ncclCommAbort");
   bind(api.allReduce, "ncclAllReduce");

@@ -13,6 +13,11 @@ using NcclComm = NcclCommObject *;
 struct NcclWindowObject;
 using NcclWindow = NcclWindowObject *; ///< a device address
 
+/// As ncclUniqueId, which is passed by value.
+struct NcclUniqueId {
+  char bytes[128];
+};
+
 /// Functions as in nccl.h; 0 is success.
 struct Nccl {
   int (*getVersion)(int *version);
@@ -21,6 +26,12 @@ struct Nccl {
   int (*groupStart)();
   int (*groupEnd)();
   int (*commInitAll)(NcclComm *comms, int count, const int *devices);
+  int (*getUniqueId)(NcclUniqueId *id);
+  int (*commInitRank)(NcclComm *comm, int ranks, NcclUniqueId id, int rank);
+  int (*commSplit)(NcclComm comm, int color, int key, NcclComm *part, void *config);
+  int (*commCount)(NcclComm comm, int *ranks);
+  int (*commUserRank)(NcclComm comm, int *rank);
+  int (*commCuDevice)(NcclComm comm, int *device);
   int (*commDestroy)(NcclComm comm);
   int (*commAbort)(NcclComm comm);
   int (*memAlloc)(void **memory, std::size_t bytes);

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 using namespace coll;
 using namespace coll::nccl_layouts;
@@ -28,6 +30,12 @@ struct Machine {
 
   int depth = 0, initialised = 0, aborted = 0, destroyed = 0, queries = 0, creations = 0, ungrouped = 0, devDestroyed = 0;
   bool creating = false;
+
+  // Of a rank in a process of its own.
+  int rank = 2, count = 4, splits = 0;
+  std::vector<NcclComm> gone; ///< destroyed or aborted, in this order
+  bool comes = true;          ///< whether the other ranks come to a meeting
+  std::map<int, std::uint64_t> answers; ///< of other ranks, where they are not those of this one
   std::vector<unsigned char> requirements;
 } machine;
 
@@ -55,8 +63,17 @@ Nccl fakeNccl(int version) {
     for (int rank = 0; rank < count; ++rank) comms[rank] = comm(rank);
     return ++machine.initialised, 0;
   };
-  api.commDestroy = [](NcclComm) { return ++machine.destroyed, 0; };
-  api.commAbort = [](NcclComm) { return ++machine.aborted, 0; };
+  api.commDestroy = [](NcclComm of) { return machine.gone.push_back(of), ++machine.destroyed, 0; };
+  api.commAbort = [](NcclComm of) { return machine.gone.push_back(of), ++machine.aborted, 0; };
+  api.commCount = [](NcclComm, int *count) { return *count = machine.count, 0; };
+  api.commUserRank = [](NcclComm, int *rank) { return *rank = machine.rank, 0; };
+  api.commSplit = [](NcclComm, int, int, NcclComm *part, void *) { return *part = comm(++machine.splits), 0; };
+  api.allGather = [](const void *send, void *receive, std::size_t, int, NcclComm, void *) {
+    auto *words = static_cast<std::uint64_t *>(receive);
+    const std::uint64_t mine = *static_cast<const std::uint64_t *>(send);
+    for (int rank = 0; rank < machine.count; ++rank) words[rank] = mine && machine.answers.count(rank) ? machine.answers[rank] : mine;
+    return 0;
+  };
   api.memAlloc = [](void **memory, std::size_t) { return *memory = reinterpret_cast<void *>(kMemory), 0; };
   api.memFree = [](void *) { return 0; };
   api.commWindowRegister = [](NcclComm of, void *, std::size_t, NcclWindow *window, int) {
@@ -92,6 +109,19 @@ const Cuda &fakeCuda() {
     cuda.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
     cuda.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
     cuda.cuMemsetD8 = [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; };
+    cuda.cuStreamCreate = [](CUstream *, unsigned) { return CUDA_SUCCESS; };
+    cuda.cuStreamQuery = [](CUstream) { return machine.comes ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; };
+    cuda.cuStreamSynchronize = [](CUstream) { return CUDA_SUCCESS; };
+    cuda.cuMemAlloc = [](CUdeviceptr *memory, std::size_t bytes) {
+      return *memory = reinterpret_cast<CUdeviceptr>(std::malloc(bytes)), CUDA_SUCCESS;
+    };
+    cuda.cuMemFree = [](CUdeviceptr memory) { return std::free(reinterpret_cast<void *>(memory)), CUDA_SUCCESS; };
+    cuda.cuMemcpyHtoDAsync = [](CUdeviceptr to, const void *from, std::size_t bytes, CUstream) {
+      return std::memcpy(reinterpret_cast<void *>(to), from, bytes), CUDA_SUCCESS;
+    };
+    cuda.cuMemcpyDtoHAsync = [](void *to, CUdeviceptr from, std::size_t bytes, CUstream) {
+      return std::memcpy(to, reinterpret_cast<void *>(from), bytes), CUDA_SUCCESS;
+    };
     cuda.cuDevicePrimaryCtxRelease = [](CUdevice) { return CUDA_SUCCESS; };
     cuda.cuDeviceGetAttribute = [](int *value, CUdevice_attribute asked, CUdevice) {
       *value = asked == CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED && machine.gpusMulticast;
@@ -245,6 +275,80 @@ TEST(NcclFabric, Nccl2283IsNotAsked) {
   auto fabric = createNcclFabric(gpus, nccl, 4, true);
   ASSERT_TRUE(fabric) << fabric.error().text;
   EXPECT_EQ(machine.creations, 0);
+}
+
+/// A rank in a process of its own, over the communicator of a caller.
+class ProcessFabricTest : public testing::Test {
+protected:
+  void SetUp() override {
+    machine = {};
+    machine.gpusMulticast = machine.multimem = false;
+    gpus.list.push_back({.ordinal = 2, .name = "fake"});
+    options.communicator = comm(100);
+  }
+  void connect() {
+    auto made = createProcessFabric(gpus, nccl, options, /*timeoutSeconds=*/0.05);
+    ASSERT_TRUE(made) << made.error().text;
+    fabric = std::move(*made);
+  }
+
+  Nccl nccl = fakeNccl(22902);
+  Gpus gpus{fakeCuda()};
+  ContextOptions options;
+  std::unique_ptr<Fabric> fabric;
+};
+
+TEST_F(ProcessFabricTest, HasOneRankAndLeavesTheCallersCommunicator) {
+  connect();
+  EXPECT_EQ(fabric->ranks(), 4);
+  EXPECT_EQ(fabric->own(), std::vector<int>{2});
+  EXPECT_EQ(fabric->ranksPerGpu(), 1);
+  auto region = fabric->allocate(100);
+  ASSERT_TRUE(region) << region.error().text;
+  for (int peer = 0; peer < 4; ++peer)
+    EXPECT_EQ((*region)->address(2, peer), reinterpret_cast<void *>(kFlat + (std::uintptr_t(peer) << 32)));
+  EXPECT_EQ((*region)->address(1, 2), nullptr); // another process's to know
+  region->reset(), fabric.reset();
+  EXPECT_EQ(machine.gone, std::vector<NcclComm>{comm(1)}); // the part that the fabric has made
+}
+
+TEST_F(ProcessFabricTest, WhatOneRankLacksNoneHas) {
+  machine.gpusMulticast = machine.multimem = true;
+  machine.answers[1] = 0; // the rank that has no multicast
+  connect();
+  EXPECT_EQ(machine.creations, 0);
+  machine.answers.clear();
+  machine.created = 4; // all have it, and NCCL refuses: the part is given up, and the caller's communicator is as it was
+  connect();
+  EXPECT_EQ(machine.aborted, 1);
+  EXPECT_EQ(std::count(machine.gone.begin(), machine.gone.end(), comm(100)), 0);
+  EXPECT_EQ(fabric->describe().find("multicast"), std::string::npos);
+  machine.created = 0;
+  connect();
+  EXPECT_NE(fabric->describe().find("multicast"), std::string::npos);
+}
+
+TEST_F(ProcessFabricTest, RanksThatMeanOtherThingsAreTold) {
+  connect();
+  machine.answers[3] = 5001;
+  const auto other = fabric->allocate(4096);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().text, "rank 3 allocates 5000 bytes of symmetric memory, and rank 2 4096");
+  machine.answers[3] = 0;
+  const auto none = fabric->allocate(4096);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().text, "rank 3 has no memory left");
+}
+
+TEST_F(ProcessFabricTest, ARankThatDoesNotComeIsNotWaitedForForEver) {
+  connect();
+  machine.comes = false;
+  const auto all = fabric->gather(1);
+  ASSERT_FALSE(all);
+  EXPECT_NE(all.error().text.find("for the other ranks"), std::string::npos);
+  EXPECT_EQ(machine.aborted, 1);
+  machine.comes = true;
+  EXPECT_FALSE(fabric->gather(1)); // nor does it go on as if nothing had been
 }
 
 } // namespace

@@ -19,17 +19,18 @@
 // asks a Selector, `selector.shouldUse(bytes, dtype, ranks)`, and calls NCCL where that says no: the answer needs no GPU
 // and is the same on all ranks.
 //
-// Processes. The ranks of a context are those of one process. Ranks in several processes, with a communicator that the
-// caller brings, are not there yet.
+// Processes. The ranks of a context are all in this process, or each is in one of its own: ContextOptions::communicator.
 #pragma once
 
 #include "coll/Compiler.h"
 #include "coll/Result.h"
 #include "coll/Selection.h"
 
+#include <array>
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace coll {
@@ -42,6 +43,14 @@ enum class FabricKind {
   Emulated, ///< on the CPU, without a GPU; needs a C++ compiler
 };
 
+/// How the processes of a context find each other: made by one of them and carried to the others by the caller's own
+/// means, such as MPI_Bcast. The bytes of an ncclUniqueId.
+struct UniqueId {
+  std::array<char, 128> bytes;
+  /// Error::MachineLacks without NCCL.
+  static Result<UniqueId> make();
+};
+
 struct ContextOptions {
   int ranks = 0; ///< 0: one for each GPU, or 2 where there is none
   FabricKind fabric = FabricKind::Auto;
@@ -49,6 +58,16 @@ struct ContextOptions {
   double timeoutSeconds = 0;  ///< how long a kernel waits for a peer; 0: COLL_TIMEOUT, else 600
   int contextsPerGpu = 1;     ///< how many contexts may have launches in flight on a GPU at a time
   bool multicast = true;      ///< kernels that can use multicast do where the team has it; else their loop form
+
+  // A process for each rank, on a GPU of its own, as MPI programs and inference engines have it: either of the two.
+  // Context::create, load, collective and allocateSymmetric are then collective over the processes, which must call them
+  // alike and in the same order; all else is about the own rank. Every process should see all GPUs (CUDA_VISIBLE_DEVICES),
+  // or what is not known of a link is not relied upon.
+  void *communicator = nullptr; ///< the caller's ncclComm_t, of this process's NCCL; has ranks, rank and GPU. Must outlive
+                                ///< Context::create, which is not to run beside other calls on it
+  std::optional<UniqueId> id;   ///< or this, with `ranks`, `rank`, and at most one GPU in `gpus`; none: GPU `rank`
+  int rank = -1;
+
   /// Gets a line for the user when something takes unusually long. Empty: stderr.
   std::function<void(const std::string &)> warn = {};
 };
@@ -75,7 +94,8 @@ class Context;
 /// it, at the same offset on all ranks. A handle: copies mean the same. Freed by Context::release or with the context.
 class SymmetricBuffer {
 public:
-  /// The rank's part, aligned to 256 bytes, as the rank's own kernels and copies know it.
+  /// The rank's part, aligned to 256 bytes, as the rank's own kernels and copies know it; null for a rank of another
+  /// process.
   void *address(int rank) const;
   std::uint64_t bytes() const;
 
@@ -141,8 +161,8 @@ public:
   /// What a launch of these extents would use.
   const Choice &choose(std::span<const std::uint64_t> extents) const;
 
-  /// Launches on all ranks of the context. `buffers[rank]` and the rest are as for Collective::launch; `streams[rank]`,
-  /// the context's own where there are none.
+  /// Launches on all ranks that this process has. `buffers`: of each of them, ascending, as for Collective::launch like
+  /// the rest; `streams` likewise, the context's own where there are none.
   Result<void> launch(std::span<const std::vector<void *>> buffers, std::span<const std::uint64_t> extents,
                       std::span<const Scalar> scalars = {}, std::span<void *const> streams = {}) const;
 
@@ -162,7 +182,7 @@ struct CollectiveRequest {
   SelectionOptions selection = {};
 };
 
-/// The ranks of one process, and what is loaded for them. Moves, does not copy. Functions are to be called by one
+/// Ranks, all of them in this process or one, and what is loaded for them. Moves, does not copy. Functions are to be called by one
 /// thread at a time, abort() by any.
 class Context {
 public:
@@ -175,6 +195,8 @@ public:
   Context &operator=(Context &&) noexcept;
 
   int ranks() const;
+  /// Whether a rank is one of this process. Functions that take a rank take no other.
+  bool owns(int rank) const;
   FabricKind fabric() const;
   /// For a person: "2 ranks on 2 x NVIDIA H200 (nccl 2.28.9)".
   std::string describe() const;
