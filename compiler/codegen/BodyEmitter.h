@@ -161,6 +161,9 @@ private:
   void sendMessages(const ForRanks &loop);
   /// A vector of which this rank keeps as much as a count says.
   void loadMessage(const Load &load);
+  /// The `counted` mailbox that a statement reads, else kNone.
+  MailboxId messageRead(const Stmt &stmt) const;
+  void readMessage(ValueId result, MailboxId box, const Index &slot);
   void eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result);
 
   // ---- EmitPlaces.cpp: names, indices, places ----

@@ -82,6 +82,12 @@ MessagesOut::Own emitSends(const MessagesOut &out, CodeWriter &code) {
 } // namespace
 
 void BodyEmitter::declareMessages(const PacketLoop &loop) {
+  for (const Stmt &s : loop.body) {
+    const MailboxId box = messageRead(s);
+    if (box == kNone) continue;
+    messageNames[box] = names.names.unique("message");
+    out.line("coll::Messages<1> " + Twine(messageNames[box]) + "; // how long this thread knows it to be");
+  }
   walk(loop.body, [&](const Stmt &s) {
     const auto *poll = std::get_if<Poll>(&s.op());
     const auto *read = std::get_if<Read>(&s.op());
@@ -132,8 +138,21 @@ void BodyEmitter::loadMessage(const Load &load) {
   out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
            names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
            names.product(load.from.length.extents) + ");");
-  out.line(declarator(load.result) + " = coll::loadFirst<Packet>(launch, " + base(load.from) + ", " + slotPacket + ", " +
-           count + ");");
+  out.line(declarator(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
+}
+
+MailboxId BodyEmitter::messageRead(const Stmt &stmt) const {
+  const auto *poll = std::get_if<Poll>(&stmt.op());
+  const auto *read = std::get_if<Read>(&stmt.op());
+  const MailboxId box = poll ? poll->box : read ? read->box : MailboxId(kNone);
+  return box != MailboxId(kNone) && program.mailboxes[box].counted ? box : MailboxId(kNone);
+}
+
+void BodyEmitter::readMessage(ValueId result, MailboxId box, const Index &slot) {
+  const std::string &message = messageNames.at(box);
+  out.line(declarator(result) + " = coll::readMessage<" + boxName(box) + ">(launch, " + message + ", " + text(slot) + ", " +
+           slotPacket + ", " + names.product(program.values[result].length.extents) + ");");
+  countNames[result] = message + ".count[0]";
 }
 
 void BodyEmitter::eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result) {

@@ -18,7 +18,7 @@ std::string BodyEmitter::text(const Index &index) const {
 
 std::string BodyEmitter::sendText(const Send &s, const std::string &hop) {
   return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + ", " +
-         nameOf(s.value) + ");";
+         nameOf(s.value) + (program.mailboxes[s.box].counted ? ", " + countNames.at(s.value) : "") + ");";
 }
 
 std::string BodyEmitter::base(const Slice &slice) const {

@@ -71,6 +71,7 @@ void BodyEmitter::load(const Load &s) {
 }
 
 void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
+  if (program.mailboxes[box].counted) return readMessage(result, box, slot);
   out.line(declarator(result) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
            text(slot) + ", " + slotPacket + ");");
 }

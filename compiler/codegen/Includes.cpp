@@ -33,7 +33,7 @@ const std::vector<Header> &headers() {
       {"credit", {"Credits"}},
       {"plain", {"plain"}},
       {"slots", {"readSlot", "reduceSlots", "eachSlot"}},
-      {"counted", {"Counted", "Messages", "eachMessage", "countAt", "atLeastOne", "loadFirst", "storeFirst", "storeCount"}},
+      {"counted", {"Counted", "Messages", "eachMessage", "readMessage", "countAt", "atLeastOne", "loadFirst", "storeFirst", "storeCount"}},
       {"arithmetic", {"Floats", "Number", "widen", "narrow", "min", "max", "abs", "exp", "rsqrt", "inverse", "reduceSlotsWide",
                       "loadFloats", "storeFloats"}},
       {"rows", {"OneRowPacket", "AnyRowPackets", "forRows", "kRowPackets", "RowSum", "RowMax"}},

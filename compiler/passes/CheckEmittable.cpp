@@ -40,7 +40,8 @@ private:
     for (const Stmt &inner : loop->body) packetStatement(inner);
   }
 
-  /// Messages with counts go from a loop over all ranks to another, of a load and a send, and of a read and stores.
+  /// Messages with counts go from a loop over all ranks to another, of a load and a send, and of a read and stores; or each
+  /// from a send in a packet loop to a read there, one for each mailbox.
   void counted() {
     std::vector<const Stmt *> inLoops;
     walk(program.body, [&](const Stmt &stmt) {
@@ -52,13 +53,16 @@ private:
       if (load && !(send && send->value == load->result && send->peer.isVariable(loop->variable) && !send->slot.uses(loop->variable)))
         refuse(stmt, "this loop over `ranks` beside a `counted` mailbox");
     });
+    std::map<MailboxId, int> single;
+    for (const Stmt *s : inLoops)
+      if (const ValueId v = resultOf(*s); slotOf(*s) && v != kNone && program.values[v].count) ++single[program.values[v].count->box];
     walk(program.body, [&](const Stmt &stmt) {
       const ValueId v = resultOf(stmt);
       const auto *send = std::get_if<Send>(&stmt.op());
       const bool message = send || std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count);
       if (!message || llvm::is_contained(inLoops, &stmt)) return;
-      if (const auto *load = std::get_if<Load>(&stmt.op()); load && program.isKept(load->result)) return;
-      refuse(stmt, "a message with a count outside a loop over `ranks`");
+      if (const Index *slot = slotOf(stmt); slot && v != kNone && ++single[program.values[v].count->box] > 1)
+        refuse(stmt, "a second read of a `counted` mailbox outside a loop over `ranks`");
     });
   }
 

@@ -62,7 +62,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
     // alltoallv.coll:13    forall r in ranks {
     const coll::u32 n_2 = coll::countAt(launch, a.n, me, a.M);
-    const Packet x_2 = coll::loadFirst<Packet>(launch, a.x + me * (a.M), i, n_2);
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M); // all there may be
     coll::eachMessage<Box>(
         launch, messages, i, a.M, n_2, x_2,
         [&](coll::u32 r, coll::u32 count, const Packet &box) {

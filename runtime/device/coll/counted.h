@@ -120,6 +120,21 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
 
 } // namespace detail
 
+/// Packet `i` of the message in slot `slot` alone, of a vector of `length` at most, with meaning as far as its count
+/// reaches, which is messages.count[0] from then on.
+template <class Box, int N>
+__device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 i, u64 length) {
+  if (!messages.known) {
+    typename Box::Counts::P counts[1];
+    Box::Counts::template receive<1>(launch, slot, 1, 0, counts);
+    messages.count[0] = launch.active ? bounded(launch, counts[0].word[0], slot, length) : 0;
+    messages.known = true;
+  }
+  typename Box::P part[1] = {};
+  if (reaches<AnyPackets, typename Box::P>(i, messages.count[0])) Box::template receive<1>(launch, slot, 1, i, part);
+  return part[0];
+}
+
 /// Calls use(r, count, packet i) for the message of every rank r from 0 up, of vectors of `length` at most; the packet has
 /// meaning as far as the count reaches. That in slot `me` is not waited for: it is the first ownCount elements of `own`.
 template <class Box, int N, class Use>
