@@ -116,7 +116,9 @@ Result<std::unique_ptr<Backend>> createBackend(const ContextOptions &options) {
   if (options.fabric == FabricKind::Emulated) return createEmulatedBackend(options);
   if (options.fabric == FabricKind::Auto) {
     const auto machine = machineGpus();
-    if (!machine || machine->gpus.empty()) return createEmulatedBackend(options);
+    const bool none = !machine || machine->gpus.empty();
+    const bool namesGpus = !options.gpus.empty() || options.communicator || options.id; // and hears that there is none
+    if (none && !namesGpus) return createEmulatedBackend(options);
   }
   return createGpuBackend(options);
 }
@@ -220,7 +222,11 @@ Result<Collective> Context::load(const Program &program, const Instance &instanc
                                             std::to_string(ranks())};
   Diagnostics diagnostics;
   const auto kernel = program.compile(instance, options, diagnostics);
-  if (!kernel) return Error{Error::Code::Refuted, diagnostics.render()};
+  if (!kernel) {
+    Diagnostics repeated;
+    const auto verdict = program.check(instance, repeated, {options.strict, false});
+    return Error{verdict && !verdict->proved ? Error::Code::Refuted : Error::Code::BadInput, diagnostics.render()};
+  }
   return load(*kernel);
 }
 
@@ -243,6 +249,11 @@ Result<Collective> Context::load(const Kernel &kernel) {
 /// What is said where a rank is none, or another process's.
 static Error notOwn(int rank, const Context &context) {
   return {Error::Code::BadInput, "rank " + std::to_string(rank) + " is not of this process: " + context.describe()};
+}
+
+static Result<void> checkAddresses(const void *to, const void *from, std::uint64_t bytes) {
+  if (bytes == 0 || (to && from)) return {};
+  return Error{Error::Code::BadInput, std::string("a copy ") + (to ? "from" : "to") + " a null address"};
 }
 
 Result<void *> Context::allocate(int rank, std::uint64_t bytes) {
@@ -275,11 +286,13 @@ std::uint64_t SymmetricBuffer::bytes() const {
 
 Result<void> Context::upload(int rank, void *to, const void *from, std::uint64_t bytes) {
   if (!owns(rank)) return notOwn(rank, *this);
+  if (auto good = checkAddresses(to, from, bytes); !good || bytes == 0) return good;
   return state->backend->upload(rank, to, from, bytes);
 }
 
 Result<void> Context::download(int rank, void *to, const void *from, std::uint64_t bytes) {
   if (!owns(rank)) return notOwn(rank, *this);
+  if (auto good = checkAddresses(to, from, bytes); !good || bytes == 0) return good;
   return state->backend->download(rank, to, from, bytes);
 }
 
@@ -288,7 +301,10 @@ Result<void> Context::synchronize() {
   bool warned = false, gaveUp = false;
   for (;;) {
     auto finished = state->backend->finished();
-    if (!finished) return finished.error();
+    if (!finished) {
+      if (fabric() == FabricKind::Emulated) state->setAbortWords(); // a GPU's error stays with CUDA
+      return finished.error();
+    }
     if (*finished) return check();
     // One member's kernels do not see another's status: what ends one must end all.
     if (!gaveUp && whoGaveUp(state->collectives, 2)) gaveUp = true, state->setAbortWords();

@@ -1,7 +1,7 @@
 # The runtime's GoogleTests, which lie beside the lit tests of the same parts. All but gpu_test need no GPU; that one
 # skips its tests without one.
 coll_unit_test(jit_test SOURCES ../jit/JitTest.cpp ../jit/LibrariesTest.cpp LIBS coll_runtime)
-coll_unit_test(runner_test SOURCES ../gpu/LaunchTest.cpp ../gpu/RunnerTest.cpp ../gpu/WindowTest.cpp ../gpu/CounterTest.cpp LIBS coll_runtime)
+coll_unit_test(runner_test SOURCES ../gpu/LaunchTest.cpp ../gpu/ContextTest.cpp ../gpu/RunnerTest.cpp ../gpu/WindowTest.cpp ../gpu/CounterTest.cpp LIBS coll_runtime)
 coll_unit_test(gpu_test SOURCES ../gpu/GpuTest.cpp ../gpu/EpochTest.cpp ../gpu/MixedTest.cpp ../gpu/MatrixTest.cpp ../gpu/ProcessTest.cpp
   ../emu/OrderClass.cpp LIBS coll_runtime)
 foreach(test jit_test runner_test gpu_test)
