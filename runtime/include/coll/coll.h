@@ -64,7 +64,7 @@ struct ContextOptions {
   // alike and in the same order; all else is about the own rank. Every process should see all GPUs (CUDA_VISIBLE_DEVICES),
   // or what is not known of a link is not relied upon.
   void *communicator = nullptr; ///< the caller's ncclComm_t, of this process's NCCL; has ranks, rank and GPU. Must outlive
-                                ///< Context::create, which is not to run beside other calls on it
+                                ///< the context; Context::create is not to run beside other calls on it
   std::optional<UniqueId> id;   ///< or this, with `ranks`, `rank`, and at most one GPU in `gpus`; none: GPU `rank`
   int rank = -1;
 
