@@ -65,7 +65,7 @@ struct ContextOptions {
   // or what is not known of a link is not relied upon.
   void *communicator = nullptr; ///< the caller's ncclComm_t, of this process's NCCL; has ranks, rank and GPU. Must outlive
                                 ///< the context; Context::create is not to run beside other calls on it
-  std::optional<UniqueId> id;   ///< or this, with `ranks`, `rank`, and at most one GPU in `gpus`; none: GPU `rank`
+  std::optional<UniqueId> id = {}; ///< or this, with `ranks`, `rank`, and at most one GPU in `gpus`; none: GPU `rank`
   int rank = -1;
 
   /// Gets a line for the user when something takes unusually long. Empty: stderr.
