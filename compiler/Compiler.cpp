@@ -58,6 +58,9 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.collective = member.algorithm->collective->name;
   out.minRanks = member.algorithm->minRanks;
   out.usesMulticast = member.algorithm->usesMulticast;
+  for (const ast::Mailbox *mailbox : member.algorithm->mailboxes)
+    if (const auto sync = ir::syncOf(std::string(ast::keyword(*member.syncOf(*mailbox)))))
+      out.unsplitBytes = std::max(out.unsplitBytes, ir::wireOf(*sync).unsplitBytes);
   out.outOfPlace = member.algorithm->decl->outOfPlace;
   out.maxRanks = member.algorithm->maxRanks;
   out.dtypes = member.dtypes;

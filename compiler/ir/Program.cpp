@@ -19,6 +19,12 @@ llvm::StringRef keyword(Sync sync) {
   return {};
 }
 
+std::optional<Sync> syncOf(llvm::StringRef word) {
+  for (int sync = 0; sync <= int(Sync::Counter128); ++sync)
+    if (keyword(Sync(sync)) == word) return Sync(sync);
+  return std::nullopt;
+}
+
 Wire wireOf(Sync sync) {
   switch (sync) {
   case Sync::LL: return {8, 16, 1, 8, 70, 8};

@@ -28,6 +28,8 @@ struct Wire {
   unsigned alignment = 16;   ///< of a packet that is whole in a vector, in bytes
 };
 Wire wireOf(Sync sync);
+/// The mode of a keyword; nothing if none has it.
+std::optional<Sync> syncOf(llvm::StringRef keyword);
 /// Along what a value is constant.
 enum class Spread { Element, Group, Row, Everywhere };
 

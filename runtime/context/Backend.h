@@ -75,6 +75,8 @@ public:
 
   /// NCCL's communicator of the first rank of this process; null where there is none. For tests.
   virtual void *communicator() const { return nullptr; }
+  /// Aligned stores of so many bytes arrive whole between all ranks.
+  virtual unsigned unsplitBytes() const { return 128; }
   /// Whether launchNccl works here.
   virtual bool hasNccl() const { return false; }
   /// A collective of NCCL's on every rank. `buffers[rank]`; `streams[rank]`, the ranks' own where there are none.

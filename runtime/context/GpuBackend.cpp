@@ -211,6 +211,7 @@ public:
   Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
   Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override;
   void *communicator() const override { return fabric->communicator(own.front()); }
+  unsigned unsplitBytes() const override;
   bool hasNccl() const override { return communicator() != nullptr; }
   Result<void> launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
                           std::span<const std::uint64_t> extents, int root, std::span<void *const> given) override;
@@ -277,13 +278,21 @@ Result<void> GpuBackend::download(int rank, void *to, const void *from, std::uin
   return cuda.check(cuda.cuStreamSynchronize(streams[rank]), "cuStreamSynchronize");
 }
 
+unsigned GpuBackend::unsplitBytes() const {
+  unsigned least = 128;
+  for (const Gpu &one : gpuOfRank)
+    for (const Gpu &other : gpuOfRank)
+      least = std::min(least, coll::unsplitBytes(std::min(one.arch, other.arch), gpus->link(one, other)));
+  return least;
+}
+
 /// Whether stores arrive as whole as the kernel needs them, between every two ranks.
 Result<void> GpuBackend::checkPlatform(const Manifest &manifest) const {
   for (int a = 0; a < ranks(); ++a)
     for (int b = 0; b <= a; ++b) {
       const Gpu &one = gpuOfRank[a], &other = gpuOfRank[b];
       const Link link = gpus->link(one, other);
-      if (manifest.unsplitBytes <= unsplitBytes(std::min(one.arch, other.arch), link)) continue;
+      if (manifest.unsplitBytes <= coll::unsplitBytes(std::min(one.arch, other.arch), link)) continue;
       const auto name = [](const Gpu &gpu) {
         if (gpu.ordinal < 0) return "a GPU " + gpu.name;
         return "GPU " + std::to_string(gpu.ordinal) + " (" + gpu.name + ", sm_" + std::to_string(gpu.arch) + ")";

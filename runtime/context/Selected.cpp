@@ -110,6 +110,7 @@ Result<SelectedCollective> Context::collective(const Program &program, const Col
   SelectionOptions options = request.selection;
   options.nccl &= backendOf(*this).hasNccl();
   options.symmetric = false;
+  options.unsplitBytes = std::min(options.unsplitBytes, backendOf(*this).unsplitBytes());
   auto selector = Selector::create(program, request.collective, options);
   if (!selector) return selector.error();
   auto made = std::make_shared<SelectedCollective::State>(*this, std::move(*selector), request);

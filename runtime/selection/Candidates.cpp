@@ -58,6 +58,7 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
     onlyCopies &= member.ops.empty();
     if (!member.lowered || (!options.algorithm.empty() && !isNamedBy(member, options.algorithm))) continue;
     if (!options.order.empty() && !member.ops.empty() && member.order != options.order) continue;
+    if (member.unsplitBytes > options.unsplitBytes) continue;
     // Who names one means its loops.
     if (member.usesMulticast && !options.multicast && options.algorithm.empty()) continue;
     members.push_back(&member);

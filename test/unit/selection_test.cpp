@@ -33,6 +33,25 @@ std::string tableOf(const std::string &times, const std::string &more = "") {
          more + R"("times": )" + times + "}]}";
 }
 
+/// Where no platform declares more than PTX promises, what needs more is no candidate.
+TEST(Selection, LeavesOutWhatIsNotDeclaredToArriveWhole) {
+  const Program &program = library("allreduce");
+  const auto names = [&](unsigned unsplitBytes) {
+    std::string text;
+    const Candidates candidates(program, "allreduce", {.nccl = false, .unsplitBytes = unsplitBytes}, {});
+    for (const Member &member : program.members())
+      if (candidates.includes(member)) text += member.algorithm + " ";
+    return text;
+  };
+  for (const char *member : {"ll128", "ll16", "counter16", "counter128"}) {
+    EXPECT_NE(names(128).find(member), std::string::npos) << member;
+    EXPECT_EQ(names(8).find(member), std::string::npos) << member;
+  }
+  EXPECT_NE(names(16).find("counter16"), std::string::npos);
+  EXPECT_EQ(names(16).find("counter128"), std::string::npos);
+  EXPECT_NE(names(8).find("oneshot.sentinel"), std::string::npos);
+}
+
 TEST(Table, WhatIsWrittenReadsTheSame) {
   const std::string once = builtinTable().toJson();
   auto again = Table::parse(once, "again");

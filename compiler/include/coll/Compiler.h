@@ -26,6 +26,7 @@ struct Member {
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> tune;
   bool outOfPlace = false;          ///< not for callers that use the contract's `inplace`
   bool usesMulticast = false;       ///< where the team has it; elsewhere its loops do the same
+  unsigned unsplitBytes = 8;        ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   std::vector<DType> loweredDtypes; ///< those of `dtypes` that this compiler can emit
   bool lowered = true;              ///< whether there are any
 };

@@ -29,6 +29,7 @@ struct SelectionOptions {
   unsigned maxCtas = 0;       ///< the most CTAs of a launch; 0: no bound. NCCL is then no choice
   bool nccl = true;           ///< NCCL, where it has the collective
   bool multicast = false;     ///< members that use multicast: where the team has none, others do the same with less to read
+  unsigned unsplitBytes = 128; ///< aligned stores of so many bytes arrive whole here: members that need more are left out
   bool symmetric = true;      ///< what needs the caller's buffers in symmetric memory: windows, NCCL's symmetric kernels
 };
 
