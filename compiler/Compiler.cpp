@@ -10,6 +10,7 @@
 #include "sema/Sema.h"
 
 #include <chrono>
+#include <map>
 
 namespace coll {
 
@@ -230,6 +231,34 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   result.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+std::vector<Likeness> Program::likenesses(const Member &member, const Instance &first) const {
+  Diagnostics ignored; // the reasons are given when the instance is asked for
+  DiagnosticEngine engine(state->sources, ignored);
+  const sema::Member &declared = *state->checked->find(member.name);
+  std::vector<Likeness> list;
+  std::map<std::string, std::size_t> byLooks;
+  const auto note = [&](const Instance &instance) {
+    const auto op = member.ops.empty() ? std::nullopt : std::optional(instance.op);
+    if (!sema::checkOffered(declared, instance.dtype, op, engine)) return;
+    auto program = ir::build(declared, instance.ranks, instance.dtype, op, state->sources, engine);
+    Kernel unused;
+    passes::Context context{engine, ignored};
+    if (!program || !lower(*program, context, {}, unused, "expand-reuse") || !passes::checkEmittable(*program, context))
+      return;
+    const auto [at, fresh] = byLooks.emplace(check::looks(*program), list.size());
+    if (fresh) list.push_back({instance, {}});
+    else list[at->second].others.push_back(instance);
+  };
+  const std::vector<ReduceOp> ops = member.ops.empty() ? std::vector{first.op} : member.ops;
+  note(first);
+  for (ReduceOp op : ops)
+    if (op != first.op) note({first.member, first.ranks, first.dtype, op});
+  for (DType dtype : member.loweredDtypes)
+    for (ReduceOp op : ops)
+      if (dtype != first.dtype) note({first.member, first.ranks, dtype, op});
+  return list;
 }
 
 const std::vector<Workspace> &Program::workspaces() const { return state->workspaces; }

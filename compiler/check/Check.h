@@ -91,6 +91,10 @@ struct Verdict {
 /// Proves or refutes `program`, which ir::verify() must accept. Deterministic; safe to call from several threads.
 Verdict check(const ir::Program &program, const Options &options = {});
 
+/// What the checker sees of a program before copies are chosen, but for the size of its elements: one text for programs
+/// that are alike in all that it looks at.
+std::string looks(const ir::Program &program);
+
 /// The barriers of a proved program, with copies chosen, that it is proved without as well, each for itself.
 std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, const Options &options = {});
 

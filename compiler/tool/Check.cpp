@@ -2,35 +2,15 @@
 #include "tool/Output.h"
 #include "tool/Selection.h"
 #include "tool/Source.h"
+#include "tool/Verdicts.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 #include <deque>
 #include <functional>
 
 using namespace coll;
 using namespace coll::tool;
-
-namespace {
-
-/// What was asked about one instance, and the answer.
-struct Verdict {
-  const Member *member;
-  Instance instance;
-  const Workspace *workspace = nullptr; ///< whose members these are together, if it is not one of them
-  std::optional<CheckResult> result; ///< empty where it could not be checked at all
-  Diagnostics diagnostics;
-
-  bool proved() const { return result && result->proved; }
-  /// It has something that this version cannot lower, and so cannot check.
-  bool notThereYet() const {
-    return !result && !diagnostics.list.empty() && diagnostics.list.front().kind == "not-lowered";
-  }
-};
-
-} // namespace
 
 /// The numbers of ranks to check a member for: those asked for, else the default ones that its team allows.
 static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments) {
@@ -64,17 +44,59 @@ static Member asMember(const Program &program, const Workspace &workspace) {
   return together;
 }
 
+/// The types and operators to look at, for the smallest number of ranks: those asked for, of each that look the same one.
+static std::vector<Likeness> typesToCheck(const Program &program, const Member &member, const Arguments &arguments,
+                                          int ranks) {
+  const Instance first{member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)};
+  const auto notAsked = [&](const Instance &i) {
+    return (arguments.has("--dtype") && i.dtype != first.dtype) || (arguments.has("--op") && i.op != first.op);
+  };
+  if (arguments.has("--dtype") && (arguments.has("--op") || member.ops.empty())) return {{first, {}}};
+  std::vector<Likeness> types = program.likenesses(member, first);
+  if (types.empty()) return {{first, {}}}; // and why not, is said of it
+  for (Likeness &alike : types) {
+    llvm::erase_if(alike.others, notAsked);
+    if (!notAsked(alike.instance) || alike.others.empty()) continue;
+    alike.instance = alike.others.front();
+    alike.others.erase(alike.others.begin());
+  }
+  llvm::erase_if(types, [&](const Likeness &alike) { return notAsked(alike.instance); });
+  return types;
+}
+
+/// What to look at of one member: for every number of ranks up to 8, and for the smallest, each type and operator that
+/// differs from the others in more than its name; where that is in the size of its elements alone, for the smallest.
+/// Above 8, where a proof takes longest, the first.
+static void addVerdicts(const Program &program, const Member &member, const Arguments &arguments,
+                        std::vector<Verdict> &verdicts) {
+  const std::vector<int> numbers = ranksToCheck(member, arguments);
+  const int smallest = *std::min_element(numbers.begin(), numbers.end());
+  const std::vector<Likeness> types = typesToCheck(program, member, arguments, smallest);
+  for (const Likeness &alike : types) {
+    for (int ranks : numbers) {
+      if (ranks > 8 && ranks != smallest && &alike != &types.front()) continue;
+      Verdict &verdict = verdicts.emplace_back(Verdict{&member, alike.instance});
+      verdict.instance.ranks = ranks;
+      verdict.standsFor = alike.others;
+    }
+    std::vector<unsigned> sizes = {sizeOf(alike.instance.dtype)};
+    for (const Instance &other : alike.others) {
+      if (llvm::is_contained(sizes, sizeOf(other.dtype))) continue;
+      sizes.push_back(sizeOf(other.dtype));
+      verdicts.push_back({&member, other});
+    }
+  }
+}
+
 static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together) {
   std::vector<Verdict> verdicts;
-  auto add = [&](const Member *member, const Workspace *workspace) {
-    for (int ranks : ranksToCheck(*member, arguments))
-      verdicts.push_back(
-          {member, {member->name, ranks, pickDType(*member, arguments), pickOp(*member, arguments)}, workspace, {}, {}});
-  };
-  for (const Member *member : pickMembers(program, arguments)) add(member, nullptr);
-  for (const Workspace &workspace : program.workspaces())
-    if (!arguments.has("--algo") && !workspace.members.empty())
-      add(&together.emplace_back(asMember(program, workspace)), &workspace);
+  for (const Member *member : pickMembers(program, arguments)) addVerdicts(program, *member, arguments, verdicts);
+  for (const Workspace &workspace : program.workspaces()) {
+    if (arguments.has("--algo") || workspace.members.empty()) continue;
+    const Member &member = together.emplace_back(asMember(program, workspace));
+    for (int ranks : ranksToCheck(member, arguments))
+      verdicts.push_back({&member, {member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)}, &workspace});
+  }
 
   const CheckOptions options{arguments.has("--strict"), arguments.has("--diagram")};
   Progress progress;
@@ -87,139 +109,6 @@ static std::vector<Verdict> checkAll(const Program &program, const Arguments &ar
   return verdicts;
 }
 
-static std::string depthText(const CheckResult &result) {
-  std::string text;
-  for (const auto &[mailbox, copies] : result.depth)
-    text += (text.empty() ? "" : ", ") + mailbox + " depth " + std::to_string(copies);
-  return text;
-}
-
-static const char *word(const Verdict &verdict) {
-  return verdict.proved() ? "proved" : verdict.result ? "refuted" : "not checked";
-}
-
-/// Whether both say the same of a member for different numbers of ranks.
-static bool sameVerdict(const Verdict &one, const Verdict &other) {
-  if (one.member != other.member || one.result.has_value() != other.result.has_value()) return false;
-  if (one.proved() != other.proved()) return false;
-  return !one.proved() || (one.result->depth == other.result->depth && one.result->summary == other.result->summary &&
-                           one.result->assumptions == other.result->assumptions);
-}
-
-/// What the proof assumes of hardware. What it asks of the host stands in the kernel's header.
-static std::string restsOn(const CheckResult &result) {
-  if (result.assumptions.empty()) return "rests on the PTX memory model alone";
-  return "rests on hardware, beyond the PTX memory model: " + join(result.assumptions, "; ");
-}
-
-/// Verdicts that say the same share their lines.
-static std::string verdictLines(const std::vector<Verdict> &verdicts) {
-  const std::string indent(13, ' ');
-  std::string text;
-  for (std::size_t i = 0; i < verdicts.size();) {
-    const Verdict &first = verdicts[i];
-    std::string ranks;
-    double milliseconds = 0;
-    for (; i < verdicts.size() && sameVerdict(first, verdicts[i]); ++i) {
-      ranks += (ranks.empty() ? "" : ",") + std::to_string(verdicts[i].instance.ranks);
-      if (verdicts[i].result) milliseconds += verdicts[i].result->milliseconds;
-    }
-    text += llvm::formatv("{0,-12} {1}  n = {2}  {3}", word(first), first.member->name, ranks,
-                          describeTypes(*first.member, first.instance))
-                .str();
-    if (!first.result) {
-      text += "\n" + indent + (first.diagnostics.list.empty() ? "" : first.diagnostics.list.front().message) + "\n";
-      continue;
-    }
-    text += llvm::formatv("  ({0:F1} ms)\n", milliseconds).str();
-    const std::string depth = depthText(*first.result);
-    if (first.proved() && !depth.empty()) text += indent + depth + "\n";
-    if (!first.result->summary.empty()) text += indent + first.result->summary + "\n";
-    if (first.proved()) text += indent + restsOn(*first.result) + "\n";
-    for (unsigned line : first.result->removableBarriers)
-      text += indent + "proved without the `barrier` of line " + std::to_string(line) + ", too\n";
-  }
-  return text;
-}
-
-static llvm::json::Value toJson(const Diagnostic &diagnostic) {
-  static const char *const severities[] = {"error", "warning", "remark", "note"};
-  llvm::json::Array notes;
-  for (const Diagnostic &note : diagnostic.notes) notes.push_back(toJson(note));
-  return llvm::json::Object{{"severity", severities[static_cast<int>(diagnostic.severity)]},
-                            {"kind", diagnostic.kind},
-                            {"file", llvm::json::fixUTF8(diagnostic.file)},
-                            {"line", diagnostic.line},
-                            {"column", diagnostic.column},
-                            {"message", llvm::json::fixUTF8(diagnostic.message)},
-                            {"help", llvm::json::fixUTF8(diagnostic.help)},
-                            {"notes", std::move(notes)}};
-}
-
-/// The two events of a refutation, and the sizes of the launches they lie in.
-static void addCounterexample(const CheckResult &result, llvm::json::Object &object) {
-  llvm::json::Array events, launches;
-  for (const CheckEvent &e : result.events)
-    events.push_back(llvm::json::Object{{"what", e.what},
-                                        {"launch", e.launch},
-                                        {"rank", e.rank},
-                                        {"owner", e.owner},
-                                        {"name", e.name},
-                                        {"slot", e.slot},
-                                        {"begin", static_cast<std::int64_t>(e.begin)},
-                                        {"end", static_cast<std::int64_t>(e.end)},
-                                        {"file", llvm::json::fixUTF8(e.file)},
-                                        {"line", e.line},
-                                        {"column", e.column}});
-  for (const Extents &counts : result.counts) {
-    llvm::json::Object extents;
-    for (const auto &[name, value] : counts) extents[name] = static_cast<std::int64_t>(value);
-    launches.push_back(std::move(extents));
-  }
-  object["events"] = std::move(events);
-  object["launches"] = std::move(launches);
-}
-
-static std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict) {
-  llvm::json::Array list;
-  for (const Verdict &verdict : verdicts) {
-    llvm::json::Array diagnostics;
-    for (const Diagnostic &diagnostic : verdict.diagnostics.list) diagnostics.push_back(toJson(diagnostic));
-    llvm::json::Object object{{"member", verdict.member->name},
-                              {"ranks", verdict.instance.ranks},
-                              {"dtype", std::string(keyword(verdict.instance.dtype))},
-                              {"verdict", word(verdict)},
-                              {"diagnostics", std::move(diagnostics)}};
-    if (!verdict.member->ops.empty()) object["op"] = std::string(keyword(verdict.instance.op));
-    if (verdict.result) {
-      llvm::json::Object depth;
-      for (const auto &[mailbox, copies] : verdict.result->depth) depth[mailbox] = copies;
-      object["depth"] = std::move(depth);
-      object["summary"] = verdict.result->summary;
-      object["strict"] = strict;
-      if (verdict.proved()) {
-        object["strength"] = verdict.result->strength;
-        object["assumptions"] = llvm::json::Array(verdict.result->assumptions);
-        object["removableBarriers"] = llvm::json::Array(verdict.result->removableBarriers);
-      }
-      if (!verdict.proved()) addCounterexample(*verdict.result, object);
-      object["milliseconds"] = verdict.result->milliseconds;
-    }
-    list.push_back(std::move(object));
-  }
-  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(list))).str();
-}
-
-/// Of each member what was said for the first number of ranks with errors: the others say it again with more ranks.
-static void printDiagnostics(const std::vector<Verdict> &verdicts, bool leaveOut) {
-  const Member *last = nullptr;
-  for (const Verdict &verdict : verdicts) {
-    if (verdict.member == last || verdict.diagnostics.list.empty() || (leaveOut && verdict.notThereYet())) continue;
-    printMessage(verdict.diagnostics.render());
-    last = verdict.member;
-  }
-}
-
 /// Of the first that is refuted, or of the first at all.
 static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string &file) {
   const Verdict *drawn = nullptr;
@@ -228,14 +117,6 @@ static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string
       drawn = &verdict;
   if (!drawn) throw Failure{Exit::BadInput, "there is nothing to draw", "pick a member with --algo and a number of ranks with -n"};
   writeResult(file, drawn->result->diagram);
-}
-
-/// A file with errors has no members to give verdicts on: one entry with what is wrong.
-static std::string notParsedAsJson(const Diagnostics &diagnostics) {
-  llvm::json::Array list;
-  for (const Diagnostic &diagnostic : diagnostics.list) list.push_back(toJson(diagnostic));
-  llvm::json::Object entry{{"verdict", "not checked"}, {"diagnostics", std::move(list)}};
-  return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array{std::move(entry)})).str();
 }
 
 static Exit check(const Arguments &arguments) {

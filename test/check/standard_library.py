@@ -30,8 +30,9 @@ def one(tool, member, seeds):
             return []
 
     verdicts = check(ranks)
-    if len(verdicts) != len(ranks):
-        findings.append("%s: %d verdicts for %d numbers of ranks" % (member["member"], len(verdicts), len(ranks)))
+    looked = {v["ranks"] for v in verdicts}
+    if looked != set(ranks):
+        findings.append("%s: verdicts for %s ranks, not for %s" % (member["member"], sorted(looked), ranks))
     for v in verdicts:
         if v["verdict"] != "proved":
             findings.append("%s, N = %d: %s" % (member["member"], v["ranks"], v))

@@ -39,6 +39,13 @@ struct Instance {
   ReduceOp op = ReduceOp::Sum; ///< ignored where the collective has none
 };
 
+/// An instance, and those whose programs look the same to the checker: types and operators that differ in name alone, or
+/// in the size of their elements.
+struct Likeness {
+  Instance instance;
+  std::vector<Instance> others;
+};
+
 struct CompileOptions {
   bool unchecked = false;             ///< emit although the checker refutes it, or without asking it
   bool trace = false;                 ///< a kernel that also writes down when it gets where: `coll/trace.h`
@@ -106,6 +113,10 @@ public:
   /// Proves or refutes one instance; counterexamples are errors in `diagnostics`. Empty if it cannot be checked at all.
   std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics,
                                    const CheckOptions &options = {}) const;
+
+  /// All instances of a member for one number of ranks that can be emitted, by what they look like to the checker.
+  /// `first`, which must be one of them, leads the first. Empty if it can be emitted for none.
+  std::vector<Likeness> likenesses(const Member &member, const Instance &first) const;
 
   const std::vector<Workspace> &workspaces() const;
   /// Proves that the members of a workspace may follow each other in any order, or says at its declaration why not.

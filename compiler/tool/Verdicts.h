@@ -1,0 +1,39 @@
+// What `coll check` found of each instance, as text, as messages and as JSON.
+#pragma once
+
+#include "coll/Compiler.h"
+
+namespace coll::tool {
+
+/// What was asked about one instance, and the answer.
+struct Verdict {
+  const Member *member;
+  Instance instance;
+  const Workspace *workspace = nullptr; ///< whose members these are together, if it is not one of them
+  /// Instances that look the same to the checker, but for the size of their elements.
+  std::vector<Instance> standsFor = {};
+  std::optional<CheckResult> result = {}; ///< empty where it could not be checked at all
+  Diagnostics diagnostics = {};
+
+  bool proved() const { return result && result->proved; }
+  /// It has something that this version cannot lower, and so cannot check.
+  bool notThereYet() const {
+    return !result && !diagnostics.list.empty() && diagnostics.list.front().kind == "not-lowered";
+  }
+};
+
+/// The verdicts in lines; those that say the same share them. Verdicts of one member follow each other, by types and then
+/// by numbers of ranks.
+std::string verdictLines(const std::vector<Verdict> &verdicts);
+
+std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict);
+
+/// A file with errors has no members to give verdicts on: one entry with what is wrong.
+std::string notParsedAsJson(const Diagnostics &diagnostics);
+
+/// The messages of each member for the first number of ranks that has any: others say it again with more ranks. What
+/// several members have in common, such as the modes of an algorithm, is said once. With `leaveOut`, none of what has to
+/// wait for another version.
+void printDiagnostics(const std::vector<Verdict> &verdicts, bool leaveOut);
+
+} // namespace coll::tool
