@@ -63,7 +63,7 @@ static std::string reportText(const std::string &what, const RunRequest &request
          ", in " + time + "\n" + details;
 }
 
-static bool runMember(RunSession &session, const Program &program, const Member &member, RunRequest request,
+static bool runMember(RunSeries &series, const Program &program, const Member &member, RunRequest request,
                       const Arguments &arguments) {
   request.instance = pickInstance(member, arguments);
   const Kernel kernel = compileInstance(program, request.instance, request.compile);
@@ -75,7 +75,7 @@ static bool runMember(RunSession &session, const Program &program, const Member 
 
   Progress progress;
   progress.show("running " + describe(member, request.instance));
-  const RunReport report = orFail(session.run(kernel, request));
+  const RunReport report = orFail(series.run(kernel, request));
   progress.clear();
   print(reportText(describe(member, request.instance), request, report));
   return report.passed;
@@ -138,10 +138,10 @@ static Exit runAll(const Arguments &arguments) {
   }
   const auto program = loadProgram(arguments.what());
   bool passed = true;
-  RunSession session;
+  RunSeries series;
   for (const Member *member : membersToRun(*program, arguments)) {
     try {
-      passed &= runMember(session, *program, *member, request, arguments);
+      passed &= runMember(series, *program, *member, request, arguments);
     } catch (const Failure &failure) { // one that is refuted does not hide the others
       if (failure.code != Exit::Refuted || !failure.message.empty()) throw;
       passed = false;

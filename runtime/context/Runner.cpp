@@ -213,13 +213,13 @@ static Result<RunReport> runIn(Context &context, const Kernel &kernel, const Run
 }
 
 Result<RunReport> run(const Kernel &kernel, const RunRequest &request) {
-  return RunSession().run(kernel, request);
+  return RunSeries().run(kernel, request);
 }
 
-RunSession::RunSession() = default;
-RunSession::~RunSession() = default;
+RunSeries::RunSeries() = default;
+RunSeries::~RunSeries() = default;
 
-Result<RunReport> RunSession::run(const Kernel &kernel, const RunRequest &request) {
+Result<RunReport> RunSeries::run(const Kernel &kernel, const RunRequest &request) {
   if (context && (context->fabric() == FabricKind::Emulated || context->ranks() != kernel.manifest.ranks)) context.reset();
   if (!context) {
     auto made = contextFor(request, kernel.manifest.ranks);

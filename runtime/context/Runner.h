@@ -63,10 +63,10 @@ Result<RunReport> run(const Kernel &kernel, const RunRequest &request);
 
 /// What runs of several kernels share, where making it takes long: on GPUs contexts of the driver and communicators. Made
 /// at the first run, and anew for another number of ranks; a run that fails leaves nothing behind.
-class RunSession {
+class RunSeries {
 public:
-  RunSession();
-  ~RunSession();
+  RunSeries();
+  ~RunSeries();
   /// As `run`, for requests that ask for the same place.
   Result<RunReport> run(const Kernel &kernel, const RunRequest &request);
 

@@ -59,7 +59,7 @@ protected:
   void counts(const Kernel &kernel);
   void backToBack(const Kernel &kernel);
 
-  RunSession session;
+  RunSeries series;
   unsigned arch = 0;
   std::unique_ptr<Program> program;
   std::vector<Kernel> kernels;
@@ -93,7 +93,7 @@ void Matrix::compile(const std::vector<Instance> &instances) {
 void Matrix::expectGood(const Kernel &kernel, RunRequest request, const std::string &what) {
   request.place = Place::Gpu;
   request.timeoutSeconds = 5;
-  const auto report = session.run(kernel, request);
+  const auto report = series.run(kernel, request);
   const std::string name = kernel.manifest.member + ", " + std::string(keyword(kernel.manifest.dtype)) + ", " + what;
   ASSERT_TRUE(report) << name << ": " << report.error().text;
   for (std::size_t rank = 0; rank < report->ranks.size(); ++rank)
