@@ -49,7 +49,9 @@ int Arithmetic::value(const ast::Expr &expr) {
   if (const auto *cast = std::get_if<ast::Cast>(&expr.node)) { // the last rounding is that of the cast
     const DType type = typeOf(expr);
     if (sizeOf(type) < 2 || !isFloat(type) || type == DType::F64) return sink.refuse(expr.span, "a conversion to `" + std::string(keyword(type)) + "` without `quant`"), 0;
-    const int v = number(*cast->operand);
+    const int operand = value(*cast->operand);
+    if (sink.typeOf(operand) == type) return operand; // it is rounded to that already
+    const int v = number(operand, cast->operand->span);
     return type == DType::F32 ? v : sink.map(Function::Convert, v, kNone, type, expr.span);
   }
   if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Quant)
@@ -61,14 +63,15 @@ int Arithmetic::value(const ast::Expr &expr) {
 }
 
 /// In f32.
-int Arithmetic::number(const ast::Expr &expr) {
-  const int v = value(expr);
+int Arithmetic::number(const ast::Expr &expr) { return number(value(expr), expr.span); }
+
+int Arithmetic::number(int v, ast::Span where) {
   const DType type = sink.typeOf(v);
   if (type == DType::F32) return v;
   if (!isFloat(type) || type == DType::F64)
-    return sink.refuse(expr.span, "arithmetic on `" + std::string(keyword(type)) + "`",
+    return sink.refuse(where, "arithmetic on `" + std::string(keyword(type)) + "`",
                        isFloat(type) ? "" : "combine such values by an operator, as in `sum(a, b)`"), v;
-  return sink.map(Function::Convert, v, kNone, DType::F32, expr.span);
+  return sink.map(Function::Convert, v, kNone, DType::F32, where);
 }
 
 /// In f32, an operation whose operands are numbers.

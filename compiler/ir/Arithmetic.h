@@ -48,6 +48,7 @@ private:
   DType parameter; ///< what the contract's type parameter is
 
   int number(const ast::Expr &expr);
+  int number(int value, ast::Span where);
   int compute(const ast::Expr &expr);
   int binary(const ast::Expr &expr, const ast::Binary &b);
   int call(const ast::Expr &expr, const ast::Call &c);

@@ -91,10 +91,17 @@ void Builder::stretchRows(const Length &length, ast::Span where) {
   rows.clear();
 }
 
+/// `s as T`, which is what a named value is without the cast: it is rounded where it is named.
+bool Builder::roundsAName(const ast::Expr &expr) const {
+  const auto *cast = std::get_if<ast::Cast>(&expr.node);
+  return cast && std::holds_alternative<ast::NameRef>(cast->operand->node) && expr.type.isValue() &&
+         sema::instantiate(expr.type.element, program.dtype) == program.dtype;
+}
+
 void Builder::findComputedWith(const ast::Block &stmts) {
   const auto names = [&](const ast::Expr &expr) {
     sema::forEach(expr, [&](const ast::Expr &part) {
-      if (!isArithmetic(part)) return true;
+      if (!isArithmetic(part) || roundsAName(part)) return true;
       sema::forEach(part, [&](const ast::Expr &inner) {
         const auto *name = std::get_if<ast::NameRef>(&inner.node);
         if (const auto *let = name ? std::get_if<const ast::Let *>(&name->ref) : nullptr) computedWith.insert(*let);

@@ -98,6 +98,7 @@ private:
   void refuseOneNumber(ast::Span where);
   void stretchRows(const Length &length, ast::Span where);
   /// The names that arithmetic computes with: what they stand for is not rounded before.
+  bool roundsAName(const ast::Expr &expr) const;
   void findComputedWith(const ast::Block &stmts);
 
   // BuildCounts.cpp
