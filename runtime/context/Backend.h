@@ -54,6 +54,8 @@ public:
   /// The ranks that this process has, ascending: all, but where each has a process. Functions that take a rank take one of
   /// them.
   virtual std::span<const int> ownRanks() const;
+  /// One rank or all: they follow each other.
+  bool owns(int rank) const { return rank >= ownRanks().front() && rank <= ownRanks().back(); }
   virtual std::string describe() const = 0;
 
   virtual Result<void *> allocate(int rank, std::uint64_t bytes) = 0;

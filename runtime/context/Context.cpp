@@ -194,8 +194,7 @@ int Context::ranks() const {
   return state->backend->ranks();
 }
 bool Context::owns(int rank) const {
-  const auto own = state->backend->ownRanks();
-  return std::find(own.begin(), own.end(), rank) != own.end();
+  return state->backend->owns(rank);
 }
 FabricKind Context::fabric() const {
   return state->backend->kind();
@@ -389,8 +388,7 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
                                             std::to_string(manifest.arguments.size()) + " buffers, " +
                                             std::to_string(manifest.extents.size()) + " extents and " +
                                             std::to_string(manifest.scalars.size()) + " scalars"};
-  const auto own = state->context.backend->ownRanks();
-  if (std::find(own.begin(), own.end(), rank) == own.end())
+  if (!state->context.backend->owns(rank))
     return Error{Error::Code::BadInput, "`" + manifest.member + "`: rank " + std::to_string(rank) + " is another process's"};
   const LaunchPlan &plan = state->plan;
   if (!plan.launches(extents)) return {};
