@@ -24,6 +24,11 @@ LaunchShape measuredShape(std::uint64_t packets, unsigned mostCtas) {
 
 } // namespace
 
+unsigned shareOfGpu(unsigned fit, unsigned multiprocessors, unsigned grids) {
+  const unsigned share = fit / grids;
+  return grids > 2 ? std::min(share, std::max(1u, multiprocessors / 2 / grids)) : share;
+}
+
 LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted, unsigned usualCtas) {
   LaunchShape shape = measuredShape(packets, std::min(usualCtas, region::kMaxCtas));
   if (wanted.threads) shape = {std::max(1u, wanted.ctas), std::clamp(wanted.threads / 32 * 32, 32u, 512u)};

@@ -32,6 +32,12 @@ struct ShapeLimits {
   }
 };
 
+/// The CTAs that one of `grids` on a GPU may have, where `fit` fit if there are no others, so that all run whatever their shapes are. CTAs of one shape leave no
+/// gaps, and one rank's launch waits for nothing but its predecessor. Grids of several ranks, which wait for each other,
+/// may have CTAs too large for the gaps that others leave; so half of the multiprocessors stay empty: one for any CTA,
+/// and in some GPC, of which there are eight or so with 16 or more, eight for a cluster.
+unsigned shareOfGpu(unsigned fit, unsigned multiprocessors, unsigned grids);
+
 /// The shape for a number of packets, as near to `wanted` as the limits allow. The same on all ranks, as every argument
 /// is. `usualCtas`: the most where `wanted` says nothing.
 LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const Shape &wanted = {},

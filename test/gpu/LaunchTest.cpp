@@ -108,6 +108,20 @@ TEST(Shape, StaysWithinEveryLimit) {
       }
 }
 
+/// Ranks that share a GPU wait for each other: whatever shapes the other grids have, there must be room for the last.
+TEST(Shape, LeavesRoomForOtherRanks) {
+  for (const unsigned multiprocessors : {108u, 132u, 148u})
+    for (const unsigned grids : {4u, 8u, 16u}) {
+      const unsigned share = shareOfGpu(32 * multiprocessors, multiprocessors, grids);
+      EXPECT_GE(share, 1u);
+      const unsigned others = share * (grids - 1), groups = multiprocessors / 18; // GPCs of 16 to 20
+      EXPECT_LT(others, multiprocessors);                    // an empty multiprocessor for a CTA as large as one
+      EXPECT_LE(others / groups + 8, 18u) << multiprocessors; // and eight in some GPC for a cluster
+    }
+  EXPECT_EQ(shareOfGpu(264, 132, 2), 132u); // one rank's launch waits for no other grid than its predecessor
+  EXPECT_EQ(shareOfGpu(0, 132, 8), 0u);
+}
+
 TEST(Plan, AgreesWithTheManifest) {
   for (const auto &[algorithm, ranks] : {std::pair("oneshot", 2), {"oneshot", 8}, {"twoshot", 8}}) {
     const Manifest manifest = test::sampleAllreduce(algorithm, ranks).manifest;
