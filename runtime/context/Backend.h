@@ -66,7 +66,7 @@ public:
   virtual void *stream(int rank) const = 0;
 
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) = 0;
-  /// In stream order; `stream` null is the rank's own.
+  /// In stream order, `stream` null being the rank's own, and after the launches of the rank before on other streams.
   virtual Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) = 0;
 
   /// What a kernel that was compiled to be traced wrote down in its latest launch on a rank: kTraceStamps words a CTA.
@@ -74,6 +74,9 @@ public:
 
   /// Makes the scratch of a kernel, with no launch in flight, look as after launch number `epoch`.
   virtual Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) = 0;
+
+  /// For tests: whether a rank's launches on several streams run one after the other, as they do from the beginning.
+  virtual void orderStreams(bool) {}
 
   /// NCCL's communicator of the first rank of this process; null where there is none. For tests.
   virtual void *communicator() const { return nullptr; }

@@ -2,6 +2,7 @@
 #include "context/GpuKernel.h"
 #include "context/Parameters.h"
 #include "context/Region.h"
+#include "context/StreamOrder.h"
 #include "fabric/Fabric.h"
 #include "jit/Jit.h"
 
@@ -32,7 +33,7 @@ public:
       : gpus(std::move(devices)), cuda(gpus->cuda), fabric(std::move(ranksOn)), jit(std::move(jit)),
         timeoutNanoseconds(std::uint64_t(timeoutSeconds(options) * 1e9)),
         contextsPerGpu(std::max(1, options.contextsPerGpu)), own(fabric->own()), streams(fabric->ranks()),
-        lastStream(fabric->ranks()) {}
+        orders(fabric->ranks()) {}
   ~GpuBackend() override {
     for (const int rank : own) {
       Current current(cuda, gpuOf(rank));
@@ -45,6 +46,8 @@ public:
       Current current(cuda, gpuOf(rank));
       if (auto done = cuda.check(cuda.cuStreamCreate(&streams[rank], CU_STREAM_NON_BLOCKING), "cuStreamCreate"); !done)
         return done;
+      orders[rank] = std::make_unique<StreamOrder>(cuda, gpuOf(rank), rank);
+      if (auto done = orders[rank]->create(); !done) return done;
     }
     return {};
   }
@@ -69,6 +72,9 @@ public:
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
   Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override;
+  void orderStreams(bool ordered) override {
+    for (const int rank : own) orders[rank]->enabled = ordered;
+  }
   void *communicator() const override { return fabric->communicator(own.front()); }
   unsigned unsplitBytes() const override;
   bool hasNccl() const override { return communicator() != nullptr; }
@@ -99,7 +105,7 @@ private:
   std::vector<int> own;             ///< ranks
   std::vector<Gpu> gpuOfRank;       ///< [rank], those of other processes too
   std::vector<CUstream> streams;    ///< [rank]; null for other processes' ranks
-  std::vector<CUstream> lastStream; ///< [rank]: the caller's, last launched on; null if none
+  std::vector<std::unique_ptr<StreamOrder>> orders; ///< likewise
 };
 
 CUdeviceptr address(const void *pointer) {
@@ -326,40 +332,56 @@ Result<void> GpuBackend::launch(LoadedKernel &loaded, int rank, void *stream, co
 
   CUlaunchAttribute attributes[2];
   std::memset(attributes, 0, sizeof attributes);
-  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attributes[0].value.programmaticStreamSerializationAllowed = 1;
-  attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attributes[1].value.clusterDim = {launch.shape.cluster, 1, 1};
   CUlaunchConfig config;
   std::memset(&config, 0, sizeof config);
   config.gridDimX = launch.shape.grid, config.gridDimY = 1, config.gridDimZ = 1;
   config.blockDimX = launch.shape.block, config.blockDimY = 1, config.blockDimZ = 1;
   config.hStream = stream ? static_cast<CUstream>(stream) : streams[rank];
   config.attrs = attributes;
-  config.numAttrs = gpu.arch < 90 ? 0 : launch.shape.cluster > 1 ? 2 : 1;
-  if (stream) lastStream[rank] = static_cast<CUstream>(stream);
 
   Current current(cuda, gpu);
+  const auto waits = orders[rank]->follow(config.hStream);
+  if (!waits) return waits.error();
+  if (gpu.arch >= 90 && !*waits) {
+    CUlaunchAttribute &early = attributes[config.numAttrs++];
+    early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    early.value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (gpu.arch >= 90 && launch.shape.cluster > 1) {
+    CUlaunchAttribute &cluster = attributes[config.numAttrs++];
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {launch.shape.cluster, 1, 1};
+  }
   const CUfunction function = kernel.functions[fabric->gpuOf(rank)];
-  return cuda.check(cuda.cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+  if (auto done = cuda.check(cuda.cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx"); !done)
+    return done;
+  return orders[rank]->launched();
 }
 
 Result<void> GpuBackend::launchNccl(const NcclCall &call, std::span<const std::vector<void *>> buffers,
                                     std::span<const std::uint64_t> extents, int root, std::span<void *const> given) {
   auto nccl = Nccl::get();
   if (!nccl) return nccl.error();
+  std::vector<CUstream> on;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Current current(cuda, gpuOf(own[i]));
+    on.push_back(i < given.size() && given[i] ? static_cast<CUstream>(given[i]) : streams[own[i]]);
+    if (const auto waits = orders[own[i]]->follow(on.back()); !waits) return waits.error();
+  }
   // Outside a group the first rank's call could wait for the second's, which this thread has yet to make.
   if (auto done = (*nccl)->check((*nccl)->groupStart(), "ncclGroupStart"); !done) return done;
   int result = 0;
   for (std::size_t i = 0; i < own.size() && result == 0; ++i) {
-    const int rank = own[i];
-    Current current(cuda, gpuOf(rank));
-    CUstream stream = streams[rank];
-    if (i < given.size() && given[i]) stream = lastStream[rank] = static_cast<CUstream>(given[i]);
-    result = call.enqueue(**nccl, fabric->communicator(rank), buffers[i], extents, root, stream);
+    Current current(cuda, gpuOf(own[i]));
+    result = call.enqueue(**nccl, fabric->communicator(own[i]), buffers[i], extents, root, on[i]);
   }
   const int ended = (*nccl)->groupEnd();
-  return (*nccl)->check(result ? result : ended, "a collective of NCCL's");
+  if (auto done = (*nccl)->check(result ? result : ended, "a collective of NCCL's"); !done) return done;
+  for (const int rank : own) {
+    Current current(cuda, gpuOf(rank));
+    if (auto done = orders[rank]->launched(); !done) return done;
+  }
+  return {};
 }
 
 Result<std::vector<std::uint64_t>> GpuBackend::stamps(LoadedKernel &loaded, int rank, unsigned ctas) {
@@ -380,14 +402,12 @@ Result<std::vector<std::uint64_t>> GpuBackend::stamps(LoadedKernel &loaded, int 
 Result<bool> GpuBackend::finished() {
   for (const int rank : own) {
     Current current(cuda, gpuOf(rank));
-    for (CUstream stream : {streams[rank], lastStream[rank]}) {
-      if (!stream) continue;
-      const CUresult result = cuda.cuStreamQuery(stream);
-      if (result == CUDA_ERROR_NOT_READY) return false;
-      if (auto done = cuda.check(result, "a launch"); !done) return done.error();
-    }
+    const CUresult result = cuda.cuStreamQuery(streams[rank]); // copies, and replays of the runner's graphs
+    if (result == CUDA_ERROR_NOT_READY) return false;
+    if (auto done = cuda.check(result, "a launch"); !done) return done.error();
+    const auto launches = orders[rank]->finished();
+    if (!launches || !*launches) return launches;
   }
-  std::fill(lastStream.begin(), lastStream.end(), nullptr);
   return true;
 }
 

@@ -12,8 +12,20 @@
 // Life. Create a context, load what it is to launch, launch as often as wanted, also into graphs; then destroy the
 // context. All loading comes before launches are in flight. Graphs that have captured launches, streams that were passed
 // to launches, and buffers are the caller's: none may be replayed, or be used by a launch in flight, once the context is
-// gone; a stream exists at least to the next synchronize(), or to the context's end. A Program may go once load() has
-// returned; what collective() made refers to its program, which must outlive it.
+// gone. A stream that was passed exists until its rank has launched on another one, to the next synchronize(), or to the
+// context's end, whichever comes first. A Program may go once load() has returned; what collective() made refers to its
+// program, which must outlive it.
+//
+// Streams. A rank's launches share scratch memory and a reckoned place on the GPU, so they run one after the other, in the
+// order of the calls, of whichever collective they are. Where one is on another stream than the one before, the new stream
+// waits for the old one: nothing to be done by the caller, who loses the early start of that launch and may not hope for
+// an overlap. Collectives that are to overlap are in contexts of their own (ContextOptions::contextsPerGpu).
+// Launches that are captured are ordered like that within their graph. When it runs is the caller's to order: replays of
+// graphs that hold launches of a rank, and the rank's other launches, one after the other, on one stream or with events
+// between; two at a time would be as wrong as two launches. Error::BadInput for a launch that would have to wait for a
+// stream that has begun a capture since.
+// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are streams like others; the latter costs an event for each launch, as another
+// thread cannot name it. Emulated ranks have no streams: what is passed is not looked at.
 //
 // Own NCCL beside it. Context::collective chooses between members and NCCL by itself. Who has a communicator of his own
 // asks a Selector, `selector.shouldUse(bytes, dtype, ranks)`, and calls NCCL where that says no: the answer needs no GPU
@@ -112,9 +124,7 @@ public:
   const Manifest &manifest() const;
 
   /// Launches on one rank. Every rank must be launched with the same extents and scalars, in the same order among the
-  /// context's launches; from one thread, go rank by rank for each launch. A rank's launches must also run one after the
-  /// other: on one stream, or on several with events between. Two in flight would share the scratch memory of a
-  /// collective, or not fit on the GPU together.
+  /// context's launches; from one thread, go rank by rank for each launch. See Streams above for launches on several.
   ///
   /// `buffers`: device addresses (of Context::allocate, cudaMalloc or anything the rank's GPU reaches) in the order of
   /// the contract's arguments, each aligned to its element type. In place is the same address for both sides of an
@@ -226,8 +236,8 @@ public:
   /// The context's own stream of a rank, a CUstream; null for emulated ranks.
   void *stream(int rank) const;
 
-  /// Waits for all ranks' launches, on the context's streams and on the stream last passed to each rank. Warns after
-  /// 30 s. Emulated ranks run here. Ends with check().
+  /// Waits for all ranks' launches, and for all else on the context's streams and on the stream last passed to each rank.
+  /// Replays of graphs elsewhere are the caller's to wait for. Warns after 30 s. Emulated ranks run here. Ends with check().
   Result<void> synchronize();
 
   /// Error::Failed that names rank, mailbox, slot and epoch if a wait ran out of time; also after abort(). Then the
