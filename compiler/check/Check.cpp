@@ -346,9 +346,7 @@ std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, cons
     if (!barrier) continue;
     ir::Program without = program;
     without.body.erase(without.body.begin() + at);
-    without.barriers = 0;
-    for (ir::Stmt &stmt : without.body)
-      if (auto *other = std::get_if<ir::Barrier>(&stmt.op())) other->number = without.barriers++;
+    ir::numberBarriers(without);
     if (check(without, options).proved) removable.push_back(barrier->where);
   }
   return removable;

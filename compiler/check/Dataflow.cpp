@@ -150,7 +150,9 @@ void Dataflow::control(int rank, const Step &step) {
 bool Dataflow::barrier(const Step &step) {
   for (int r = 0; r < program.ranks; ++r) {
     const std::vector<Step> &steps = variant.steps[r];
-    if (ranks[r].at == steps.size() || steps[ranks[r].at].kind != Kind::Barrier) return false;
+    if (ranks[r].at == steps.size()) return false;
+    const Step &there = steps[ranks[r].at];
+    if (there.kind != Kind::Barrier || there.index != step.index) return false;
   }
   for (Rank &r : ranks) ++r.at;
   causality.barrier();

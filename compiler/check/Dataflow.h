@@ -112,6 +112,7 @@ private:
 
   // DataflowReport.cpp
   void reportStuck();
+  void reportAlone(int r, int other, std::string text);
   int senderOf(int slot, int packets, int &rank) const;
   int announcerOf(int slot, int &rank) const;
   void reportLeftovers();

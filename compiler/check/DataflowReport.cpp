@@ -35,6 +35,16 @@ int Dataflow::announcerOf(int slot, int &rank) const {
   return ir::kNone;
 }
 
+/// Rank `r` waits at a barrier to which rank `other` does not come.
+void Dataflow::reportAlone(int r, int other, std::string text) {
+  const std::size_t at = ranks[other].at;
+  const bool ended = at == variant.steps[other].size();
+  text += ended ? ", which has ended" : ", which waits at another";
+  refute(Refutation::Kind::Deadlock, event(r, variant.steps[r][ranks[r].at], 0),
+         ended ? Event() : event(other, variant.steps[other][at], 0), std::move(text),
+         "put the `barrier` where every rank comes to it: before the `if`, or behind it");
+}
+
 void Dataflow::reportStuck() {
   auto waiting = [&](int r) -> const Step * {
     return ranks[r].at < variant.steps[r].size() ? &variant.steps[r][ranks[r].at] : nullptr;
@@ -67,13 +77,14 @@ void Dataflow::reportStuck() {
     const int packets = ranks[r].packets;
     const std::string who = (text.empty() ? "" : ", ") + ("rank " + std::to_string(r));
     if (step->kind == Kind::Barrier) {
+      const auto comes = [&](int rank) {
+        const Step *at = waiting(rank);
+        return at && at->kind == Kind::Barrier && at->index == step->index;
+      };
       int other = 0;
-      while (waiting(other) && waiting(other)->kind == Kind::Barrier) ++other;
+      while (comes(other)) ++other;
       text += who + " waits at a barrier for rank " + std::to_string(other);
-      if (!waiting(other)) {
-        text += ", which has ended";
-        break;
-      }
+      if (!waiting(other) || waiting(other)->kind == Kind::Barrier) return reportAlone(r, other, std::move(text));
       r = other;
       continue;
     }

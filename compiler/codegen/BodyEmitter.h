@@ -78,6 +78,9 @@ private:
 
   // ---- EmitPackets.cpp: packet loops ----
   void packetLoop(const PacketLoop &loop);
+  /// Of a packet loop: what it takes of earlier ones, or changes, from memory, and what later ones take back to it.
+  void takeKept(const PacketLoop &loop);
+  void putKept(const PacketLoop &loop);
   std::string domainText(const Length &domain) const;
   static bool exchanges(const PacketLoop &loop);
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.

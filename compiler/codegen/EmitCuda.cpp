@@ -161,6 +161,14 @@ private:
                (program.chunks ? ", true>; // offset in the region, whether they release, of chunks"
                                : ">; // offset in the region, whether they release"));
     }
+    for (ValueId v = 0; v < ValueId(program.values.size()); ++v) {
+      const Value &value = program.values[v];
+      if (!value.kept) continue;
+      std::string name = value.name.empty() ? "value" : value.name;
+      name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
+      name = names.kept[v] = names.names.unique("Kept" + name);
+      out.line("using " + name + " = coll::Kept<" + llvm::Twine(value.keptOffset) + ">; // `" + value.name + "` between loops: offset in the region");
+    }
     const Wire wire = program.wire();
     const unsigned units = program.bulkUnits();
     const std::string packet = units > 1 ? "coll::bulk::Packet<T, " + std::to_string(units) + ">"

@@ -8,7 +8,7 @@ void BodyEmitter::outer(const Stmt &stmt) {
       [&](const PacketLoop &s) { packetLoop(s); },
       [&](const Barrier &s) {
         apart(s.where);
-        out.line("launch.barrier(" + Twine(s.number) + ");");
+        out.line("launch.barrier(" + text(s.number) + ");");
       },
       [&](const Fence &s) {
         announce(s.where);

@@ -1,6 +1,7 @@
 #include "codegen/BodyEmitter.h"
 #include "codegen/EmitRows.h"
 
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -22,8 +23,41 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
   out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
   if (program.chunks) out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
   opened = true;
+  takeKept(loop);
   block(loop.body);
+  putKept(loop);
   out.close("});");
+}
+
+void BodyEmitter::takeKept(const PacketLoop &loop) {
+  std::set<ValueId> made, taken; // a variable that is made here may have been before
+  walk(loop.body, [&](const Stmt &s) {
+    if (const ValueId v = resultOf(s); v != kNone && program.values[v].kept) made.insert(v);
+  });
+  for (ValueId v : made)
+    if (program.values[v].variable) taken.insert(v);
+  for (const Stmt &stmt : loop.body)
+    usesOf(stmt, [&](ValueId v) {
+      if (v != kNone && program.values[v].kept && !made.count(v)) taken.insert(v);
+    });
+  for (ValueId v : taken) {
+    if (!valueNames.count(v) && !computed.has(v)) continue; // a variable that begins here
+    if (!valueNames.count(v)) declareName(v);
+    out.line((made.count(v) ? "Packet " : "const Packet ") + nameOf(v) + " = " + names.kept.at(v) + "::get<Packet>(launch, " +
+             slotPacket + ");");
+    computed.set(v, nameOf(v), Expressions::Form::Packet);
+  }
+}
+
+void BodyEmitter::putKept(const PacketLoop &loop) {
+  std::set<ValueId> changed;
+  walk(loop.body, [&](const Stmt &s) {
+    if (const ValueId v = resultOf(s); v != kNone && program.values[v].kept) changed.insert(v);
+  });
+  for (ValueId v : changed) {
+    if (!valueNames.count(v)) known(v);
+    out.line(names.kept.at(v) + "::put(launch, " + slotPacket + ", " + nameOf(v) + ");");
+  }
 }
 
 std::string BodyEmitter::domainText(const Length &domain) const {

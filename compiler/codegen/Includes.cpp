@@ -32,6 +32,7 @@ const std::vector<Header> &headers() {
       {"counter128", {"counter128"}},
       {"credit", {"Credits"}},
       {"plain", {"plain"}},
+      {"kept", {"Kept"}},
       {"slots", {"readSlot", "reduceSlots", "eachSlot"}},
       {"counted", {"Counted", "Messages", "eachMessage", "readMessage", "countAt", "atLeastOne", "loadFirst", "storeFirst", "storeCount"}},
       {"arithmetic", {"Floats", "Number", "widen", "narrow", "min", "max", "abs", "exp", "rsqrt", "inverse", "reduceSlotsWide",

@@ -30,6 +30,7 @@ bool Builder::run() {
   if (ok && program.chunks) checkChunks();
   if (ok) resolvePieces();
   if (ok) dropUnused();
+  if (ok) numberBarriers(program);
   if (ok) checkCounts();
   return ok;
 }

@@ -278,7 +278,7 @@ struct PacketLoop {
 
 /// CTA c of every rank waits for CTA c of all ranks; what any of them did before, all see after.
 struct Barrier {
-  unsigned number = 0; ///< among the barriers of the program, in program order
+  Index number = {}; ///< among the meetings of a launch: each iteration of an ordered loop has its own. See numberBarriers
   SourceOffset where = 0;
 };
 

@@ -191,6 +191,47 @@ void walk(Block &block, llvm::function_ref<void(Stmt &)> visit) {
   }
 }
 
+namespace {
+
+/// How often a launch may come to a barrier of the block.
+std::int64_t meetings(const Block &block) {
+  std::int64_t count = 0;
+  for (const Stmt &stmt : block) {
+    if (std::holds_alternative<Barrier>(stmt.op())) ++count;
+    const auto *loop = std::get_if<For>(&stmt.op());
+    const std::int64_t times = loop ? loop->last.value() - loop->first.value() + 1 : 1;
+    if (const Block *body = bodyOf(stmt)) count += times * meetings(*body);
+  }
+  return count;
+}
+
+/// Numbers those of a block from `first` on.
+void numberFrom(Index first, Block &block) {
+  std::int64_t before = 0;
+  for (Stmt &stmt : block) {
+    const Index next = Index::add(first, Index::constant(before));
+    if (auto *barrier = std::get_if<Barrier>(&stmt.op())) barrier->number = next, ++before;
+    Block *body = bodyOf(stmt);
+    const std::int64_t each = body ? meetings(*body) : 0;
+    if (each == 0) continue;
+    const auto *loop = std::get_if<For>(&stmt.op());
+    if (!loop) {
+      numberFrom(next, *body), before += each;
+      continue;
+    }
+    const Index iteration = Index::sub(Index::variable(loop->variable), loop->first);
+    numberFrom(Index::add(next, Index::mul(iteration, Index::constant(each))), *body);
+    before += each * (loop->last.value() - loop->first.value() + 1);
+  }
+}
+
+} // namespace
+
+void numberBarriers(Program &program) {
+  numberFrom(Index(), program.body);
+  program.barriers = unsigned(meetings(program.body));
+}
+
 ValueId resultOf(const Stmt &stmt) {
   return match(
       stmt, [](const Send &s) { return s.own; }, [](const Load &s) { return s.result; },

@@ -60,6 +60,8 @@ struct Value {
   DType dtype = DType::F32;
   Spread spread = Spread::Element;
   std::optional<Count> count = {}; ///< then it is the begin of a vector of this length
+  bool kept = false;               ///< taken in packet loops behind the one that makes it: lies in memory meanwhile
+  std::uint64_t keptOffset = 0;    ///< where, in the region. Set by assignMemory
 };
 
 struct Buffer {
@@ -176,7 +178,7 @@ struct Program {
   std::vector<Ensures> ensures;
   Block body;
 
-  unsigned barriers = 0;
+  unsigned barriers = 0; ///< as numbers of barriers go
   std::uint64_t regionBytes = 0;
   std::optional<std::uint64_t> creditOffset; ///< of the credits in the region, where there are any. Set by assignMemory
   std::string proof, strength; ///< what the checker says, and what its proof rests on
@@ -236,12 +238,17 @@ ValueId resultOf(const Stmt &stmt);
 /// Calls `visit` for every value that a statement and its body take; kNone where an `own` is not set.
 void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit);
 
+/// Gives every barrier its number, in program order and another in each iteration of the ordered loops around it, and sets
+/// Program::barriers to how many there are.
+void numberBarriers(Program &program);
+
 /// Text of the whole program, one operation a line, in the mnemonics of Ops.def.
 void print(const Program &program, llvm::raw_ostream &os);
 
 /// A sentence on the first broken rule, empty if there is none: every value defined once and before its uses, tables
 /// not overrun, loop variables in scope, Entry first and Exit last, packet loops not nested and their operations of
-/// the loop's domain, barriers outside loops and numbered in order.
+/// the loop's domain, barriers outside loops over ranks and packets, and numbered
+/// in order.
 std::string verify(const Program &program);
 
 /// match(stmt, cases…): std::visit that a forgotten operation does not compile in.

@@ -3,6 +3,8 @@
 
 #include "llvm/ADT/StringSet.h"
 
+#include <utility>
+
 namespace coll::ir {
 namespace {
 
@@ -21,9 +23,8 @@ public:
       return "a program starts with the entry boundary and ends with the exit boundary";
     scope.insert("me");
     for (const Scalar &s : program.scalars) scope.insert(s.name);
-    outermost = scope.size();
+    numberedBarriers();
     block(body);
-    if (error.empty() && barriers != program.barriers) fail("the count of barriers is wrong");
     return error;
   }
 
@@ -32,13 +33,26 @@ private:
   std::vector<bool> defined;
   llvm::StringSet<> scope;
   const PacketLoop *loop = nullptr;
-  std::size_t outermost = 0; ///< names in scope outside every loop
-  unsigned barriers = 0;
+  bool inRanks = false;       ///< inside a loop over ranks
+  std::vector<Index> numbers; ///< that the barriers ought to have, in program order
+  std::size_t barriers = 0;   ///< that have been seen
   const ForRanks *alone = nullptr; ///< the loop over ranks of which the statement is all there is
   std::string error;
 
   void fail(std::string text) {
     if (error.empty()) error = std::move(text);
+  }
+
+  void numberedBarriers() {
+    bool any = program.barriers > 0;
+    walk(program.body, [&](const Stmt &s) { any |= std::holds_alternative<Barrier>(s.op()); });
+    if (!any) return;
+    Program copy = program;
+    numberBarriers(copy);
+    walk(copy.body, [&](Stmt &s) {
+      if (const auto *barrier = std::get_if<Barrier>(&s.op())) numbers.push_back(barrier->number);
+    });
+    if (copy.barriers != program.barriers) fail("the count of barriers is wrong");
   }
 
   void block(const Block &stmts, const ForRanks *around = nullptr) {
@@ -120,7 +134,9 @@ private:
 
   void scoped(const std::string &variable, const Block &body, const ForRanks *loop = nullptr) {
     if (!scope.insert(variable).second) return fail("`" + variable + "` is bound twice");
+    const bool before = std::exchange(inRanks, inRanks || loop);
     block(body, loop);
+    inRanks = before;
     scope.erase(variable);
   }
 
@@ -191,8 +207,9 @@ private:
           loop = nullptr;
         },
         [&](const Barrier &s) {
-          if (loop || scope.size() > outermost) fail("a barrier inside a loop");
-          if (s.number != barriers++) fail("barriers are not numbered in order");
+          if (loop || inRanks) return fail("a barrier inside a loop over ranks or packets");
+          index(s.number);
+          if (barriers == numbers.size() || !(numbers[barriers++] == s.number)) fail("barriers are not numbered in order");
         },
         [&](const Fence &) {});
   }

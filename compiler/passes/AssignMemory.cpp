@@ -62,6 +62,19 @@ void roundChunks(Program &program) {
   program.chunks->elements = llvm::alignTo(std::max<std::uint64_t>(program.chunks->elements, 1), unit);
 }
 
+/// Places for the packets of what threads keep from loop to loop; returns the first offset behind.
+std::uint64_t placeKept(Program &program, std::uint64_t at) {
+  const Wire wire = program.wire();
+  for (Value &value : program.values) {
+    if (!value.kept) continue;
+    value.keptOffset = at;
+    const std::uint64_t packets = llvm::divideCeil(capacity(program, value.length) * sizeOf(program.dtype), wire.payloadBytes);
+    const std::uint64_t bytes = llvm::alignTo(wire.payloadBytes, 16); // coll::Kept::kStride
+    at = llvm::alignTo(at + llvm::alignTo(std::max<std::uint64_t>(packets, 1), 32) * bytes, 128); // as whole warps have them
+  }
+  return at;
+}
+
 } // namespace
 
 bool assignMemory(Program &program, Context &context) {
@@ -87,6 +100,7 @@ bool assignMemory(Program &program, Context &context) {
   });
   const std::uint64_t credits = std::uint64_t(program.ranks) * (program.chunks ? kMaxCtas : 1);
   if (program.creditOffset) at = llvm::alignTo(at + credits * 4, 128);
+  at = placeKept(program, at);
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);

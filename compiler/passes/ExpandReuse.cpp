@@ -103,7 +103,8 @@ bool expandReuse(Program &program, Context &) {
   barrier &= program.body.size() < 3 || !std::holds_alternative<Barrier>(program.body.end()[-2].op());
   if (barrier) {
     const SourceOffset where = std::get<KernelBoundary>(program.body.back().op()).where;
-    program.body.insert(program.body.end() - 1, Barrier{program.barriers++, where});
+    program.body.insert(program.body.end() - 1, Barrier{Index(), where});
+    numberBarriers(program);
   }
   return true;
 }

@@ -18,10 +18,7 @@ public:
 
   bool run() {
     if (!expand(program.body)) return false;
-    program.barriers = 0;
-    walk(program.body, [&](Stmt &stmt) {
-      if (auto *barrier = std::get_if<Barrier>(&stmt.op())) barrier->number = program.barriers++;
-    });
+    numberBarriers(program);
     return clearSentinels();
   }
 
@@ -31,7 +28,7 @@ private:
   Block out;          ///< the block that is being rewritten, as far as it has been
   Block signals;      ///< what is to be announced before the next wait
   BoxSet unannounced; ///< `barrier` boxes sent to since the last barrier
-  bool inLoop = false;
+  const If *divides = nullptr; ///< the innermost `if` around that some ranks may not enter
 
   /// The mailboxes of the modes whose data does not say itself that it is there.
   struct Traffic {
@@ -44,13 +41,10 @@ private:
     const Block before = std::exchange(out, {});
     for (Stmt &stmt : block) {
       const Traffic traffic = trafficOf(stmt);
-      const bool barrier = std::holds_alternative<Barrier>(stmt.op());
-      if (barrier) unannounced.clear();
-      if (barrier || waits(stmt)) announceAll();
-      if (isContainer(stmt) && (!traffic.polled.empty() || waits(stmt))) {
-        const bool outer = std::exchange(inLoop, true);
-        if (!expand(*bodyOf(stmt))) return false;
-        inLoop = outer;
+      if (std::holds_alternative<Barrier>(stmt.op())) unannounced.clear();
+      if (waits(stmt)) announceAll();
+      if (isContainer(stmt) && waits(stmt)) {
+        if (!expandContainer(stmt, traffic)) return false;
         out.push_back(std::move(stmt));
         continue;
       }
@@ -66,6 +60,57 @@ private:
     return true;
   }
 
+  /// A loop or a condition, with what its own sends leave unannounced behind it.
+  bool expandContainer(Stmt &stmt, const Traffic &traffic) {
+    auto *branch = std::get_if<If>(&stmt.op());
+    // What it reads and was sent before arrives before it, for then all ranks are there.
+    if (branch && !divides)
+      for (MailboxId box : traffic.polled)
+        if (unannounced.count(box)) meet(branch->where);
+    const BoxSet before = unannounced;
+    if (!branch) unannounced = afterIterations(*bodyOf(stmt), before);
+    const If *around = divides;
+    if (branch && branch->condition.uses("me")) divides = branch;
+    if (!expand(*bodyOf(stmt))) return false;
+    divides = around;
+    if (branch) unannounced.insert(before.begin(), before.end());
+    return true;
+  }
+
+  /// What may be unannounced when an iteration of a loop begins.
+  BoxSet afterIterations(Block &body, BoxSet before) const {
+    BoxSet after = before;
+    follow(body, after);
+    after.insert(before.begin(), before.end());
+    BoxSet again = after;
+    follow(body, again);
+    after.insert(again.begin(), again.end());
+    return after;
+  }
+
+  /// Of a block that is not expanded yet: what it leaves unannounced.
+  void follow(Block &block, BoxSet &boxes) const {
+    for (Stmt &stmt : block) {
+      if (std::holds_alternative<Barrier>(stmt.op())) boxes.clear();
+      const Traffic traffic = trafficOf(stmt);
+      if (isContainer(stmt)) {
+        BoxSet inside = boxes;
+        follow(*bodyOf(stmt), inside);
+        boxes.insert(inside.begin(), inside.end());
+        continue;
+      }
+      for (MailboxId box : traffic.polled)
+        if (boxes.count(box)) boxes.clear();
+      for (MailboxId box : traffic.sent)
+        if (program.mailboxes[box].sync == Sync::Barrier) boxes.insert(box);
+    }
+  }
+
+  void meet(SourceOffset where) {
+    out.push_back(Barrier{Index(), where});
+    unannounced.clear();
+  }
+
   void announceAll() {
     for (Stmt &signal : signals) out.push_back(std::move(signal));
     signals.clear();
@@ -77,7 +122,10 @@ private:
 
   static bool waits(Stmt &stmt) {
     bool found = false;
-    each(stmt, [&](Stmt &s) { found |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Await>(s.op()); });
+    each(stmt, [&](Stmt &s) {
+      found |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Await>(s.op()) ||
+               std::holds_alternative<Barrier>(s.op());
+    });
     return found;
   }
 
@@ -114,6 +162,17 @@ private:
     return false;
   }
 
+  bool refuseDivided(SourceOffset where, MailboxId box) {
+    const auto at = std::uint32_t(where), condition = std::uint32_t(divides->where);
+    context.diagnostics
+        .error(DiagnosticKind::MissingBarrier, {at, at},
+               "`" + program.mailboxes[box].name + "` is sent to and read under one `if`, and the barrier between the two is "
+               "for all ranks")
+        .note({condition, condition}, "not all ranks enter this `if`")
+        .help("write two `if`, one that sends and one that reads");
+    return false;
+  }
+
   /// What stands before a statement that reads a box: a team barrier, or waits for the flags of the slots it reads.
   bool arrive(Stmt &stmt, MailboxId box, const Traffic &traffic) {
     SourceOffset where = 0;
@@ -126,10 +185,8 @@ private:
       return refuse(where, "a `sync " + mode + "` mailbox that one loop both sends to and reads");
     if (program.mailboxes[box].sync == Sync::Barrier) {
       if (!unannounced.count(box)) return true;
-      if (inLoop) return refuse(where, "a `sync barrier` mailbox that is read inside an ordered loop or an `if`");
-      out.push_back(Barrier{0, where});
-      unannounced.clear();
-      return true;
+      if (divides) return refuseDivided(where, box);
+      return meet(where), true;
     }
     if (std::holds_alternative<Poll>(stmt.op())) return await(Await{box, slot, where}), true;
     const std::string variable = rankVariable(stmt);

@@ -64,9 +64,8 @@ public:
   bool run() {
     if (!form(program.body)) return false;
     markRows();
-    return true;
+    return keepsNoRows();
   }
-
 
 private:
   Program &program;
@@ -74,6 +73,7 @@ private:
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
   std::map<ValueId, Stmt> again; ///< what can be made once more: loads of earlier loops, numbers
+  std::map<ValueId, SourceOffset> keeps; ///< what is kept, and where it is taken
 
   bool form(Block &block) {
     Block out;
@@ -108,11 +108,11 @@ private:
 
   /// Boundaries, barriers, fences; signals and awaits, which whole CTAs do, and loops around them.
   bool standsOutside(const Stmt &stmt) const {
-    bool ofCta = std::holds_alternative<Signal>(stmt.op()) || std::holds_alternative<Await>(stmt.op());
-    if (const Block *body = bodyOf(stmt))
-      walk(*body, [&](const Stmt &s) {
-        ofCta |= std::holds_alternative<Signal>(s.op()) || std::holds_alternative<Await>(s.op());
-      });
+    const auto isOfCta = [](const Stmt &s) {
+      return std::holds_alternative<Signal>(s.op()) || std::holds_alternative<Await>(s.op()) || std::holds_alternative<Barrier>(s.op());
+    };
+    bool ofCta = isOfCta(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, [&](const Stmt &s) { ofCta |= isOfCta(s); });
     return ofCta || !domainOf(program, stmt);
   }
 
@@ -176,7 +176,10 @@ private:
     });
     for (ValueId v : foreign) {
       auto known = again.find(v);
-      if (known == again.end()) return refuse(stmt, v);
+      if (known == again.end()) {
+        if (!keep(stmt, v)) return false;
+        continue;
+      }
       Stmt copy = known->second;
       const Value value = program.values[v];
       const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
@@ -192,8 +195,33 @@ private:
     return true;
   }
 
-  bool refuse(const Stmt &stmt, ValueId v) {
+  /// What can be had no other way lies in memory from one loop to the next: packet i is one thread's in all of them.
+  bool keep(const Stmt &stmt, ValueId v) {
+    Value &value = program.values[v];
+    if (value.dtype != program.dtype || value.spread != Spread::Element || value.count) return refuse(stmt, v);
+    value.kept = true;
+    keeps.emplace(v, whereOf(stmt));
+    if (program.maxBytes || program.chunks) return true;
     const std::uint32_t where = std::uint32_t(whereOf(stmt));
+    context.diagnostics
+        .error(DiagnosticKind::Unbounded, {where, where},
+               "`" + value.name + "` is kept in memory from one side of a barrier to the other, and nothing says how long it "
+               "may be")
+        .help("write `when bytes <= 256Ki` before the `{`");
+    return false;
+  }
+
+  /// Threads that share a row have its packets in another order.
+  bool keepsNoRows() {
+    for (const Stmt &stmt : program.body)
+      if (const auto *l = std::get_if<PacketLoop>(&stmt.op()); l && l->rows)
+        for (const auto &[v, where] : keeps) return refuse(where, v);
+    return true;
+  }
+
+  bool refuse(const Stmt &stmt, ValueId v) { return refuse(whereOf(stmt), v); }
+  bool refuse(SourceOffset at, ValueId v) {
+    const std::uint32_t where = std::uint32_t(at);
     context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
                               "`" + program.values[v].name +
                                   "` is needed on both sides of a barrier or of a change of shape, which cannot be "

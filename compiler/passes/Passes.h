@@ -20,13 +20,13 @@ struct Context {
 };
 
 /// Makes explicit what a sync mode needs around sends and reads. `barrier`: polls become Reads, with a Barrier before
-/// the first read that follows its sends. `flag`: polls become Reads, with Signals behind the sends and Awaits before the
+/// the first read that follows its sends, and before the `if` that it stands in. `flag`: polls become Reads, with Signals behind the sends and Awaits before the
 /// reads, in ordered loops too. `sentinel`: a Clear behind the read. `ll` and `ll128` need nothing.
 bool expandSyncModes(ir::Program &program, Context &context);
 
 /// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
 /// domain. Signals and Awaits, and ordered loops and conditions with such inside, stay outside. A loaded value that is
-/// used behind a barrier is loaded again there. After expandSyncModes.
+/// used behind a barrier is loaded again there, another is kept in memory. After expandSyncModes.
 bool formPacketLoops(ir::Program &program, Context &context);
 
 /// Loads once what a packet is sent from and stored as. Moves the loads of a packet loop with arithmetic to its begin, where no store before them may write what they read. After

@@ -122,6 +122,13 @@ void checkViews(Context &context, ViewStmt &stmt) {
   }
 }
 
+void checkBarrier(Context &context, Span where) {
+  context.barriers.push_back(where);
+  if (std::none_of(context.loops.begin(), context.loops.end(), [](const Loop &loop) { return !loop.first; })) return;
+  context.error(DiagnosticKind::Misplaced, where, "a `barrier` in a `forall`, whose iterations have no order")
+      .help("write it before or behind the `forall`, or write `for`, whose iterations have one");
+}
+
 void checkStatement(Context &context, Stmt &stmt) {
   if (auto *mailbox = std::get_if<Mailbox>(&stmt.node)) {
     checkTopLevel(context, stmt.span, "mailbox");
@@ -143,7 +150,7 @@ void checkStatement(Context &context, Stmt &stmt) {
   else if (auto *await = std::get_if<Await>(&stmt.node))
     checkAwait(context, *await);
   else if (std::holds_alternative<Barrier>(stmt.node))
-    context.barriers.push_back(stmt.span);
+    checkBarrier(context, stmt.span);
   else if (auto *loop = std::get_if<Forall>(&stmt.node))
     checkForall(context, *loop);
   else if (auto *loop = std::get_if<For>(&stmt.node))

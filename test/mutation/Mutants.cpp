@@ -39,11 +39,9 @@ std::function<void(ir::Program &)> dropBarrier(std::uint32_t number) {
   return [number](ir::Program &p) {
     drop(p.body, [&](const ir::Stmt &s) {
       const auto *barrier = std::get_if<ir::Barrier>(&s.op());
-      return barrier && barrier->number == number;
+      return barrier && barrier->number.isConstant(number);
     });
-    p.barriers = 0;
-    for (ir::Stmt &s : p.body)
-      if (auto *barrier = std::get_if<ir::Barrier>(&s.op())) barrier->number = p.barriers++;
+    ir::numberBarriers(p);
   };
 }
 

@@ -116,7 +116,7 @@ public:
   Stmt when(Index condition, Block body) { return If{std::move(condition), std::move(body), next()}; }
   Stmt forRanks(const char *variable, Block body) { return ForRanks{variable, std::move(body), next()}; }
   Stmt packets(Length domain, Block body) { return PacketLoop{std::move(domain), std::move(body), next()}; }
-  Stmt barrier() { return Barrier{program.barriers++, next()}; }
+  Stmt barrier() { return Barrier{Index::constant(program.barriers++), next()}; }
   Stmt fence() { return Fence{next()}; }
 
   /// target == reduce(op, r in ranks: r.source)

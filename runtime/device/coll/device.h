@@ -21,6 +21,7 @@
 #include "coll/counter16.h"
 #include "coll/credit.h"
 #include "coll/plain.h"
+#include "coll/kept.h"
 #include "coll/slots.h"
 #include "coll/counted.h"
 #include "coll/arithmetic.h"
