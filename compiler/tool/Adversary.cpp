@@ -207,6 +207,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
   }
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::size_t> next(parts.size()); // launch of each part
+    unsigned launched = 0;
     for (const std::size_t i : order) {
       const Manifest &manifest = parts[i]->manifest;
       const std::size_t number = next[i]++;
@@ -227,7 +228,11 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
                                scalars,
                                LaunchPlan(manifest).onePacket(pointers, planned.extents, shape),
                                shape.cluster,
-                               settings.oneRegion ? 0 : unsigned(i)};
+                               settings.oneRegion ? 0 : unsigned(i),
+                               settings.stream ? settings.stream(i, launched) : 0,
+                               /*dependent=*/true,
+                               settings.events && launched ? std::vector{launched - 1} : std::vector<unsigned>()};
+      ++launched;
       std::string error;
       if (!machine.launch(rank, launch, error)) return Error{Error::Code::Failed, error};
     }

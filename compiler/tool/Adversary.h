@@ -5,6 +5,7 @@
 #include "context/RunLayout.h"
 #include "emulator/Emulator.h"
 
+#include <functional>
 #include <optional>
 
 namespace coll::tool {
@@ -19,6 +20,10 @@ public:
     bool unequalGrids = false; ///< ranks launch different numbers of CTAs
     std::optional<LaunchShape> shape = {}; ///< of all launches; random if empty
     bool oneRegion = false;    ///< all kernels work in the scratch regions of the first, which must be large enough
+    /// Which stream the `number`-th launch of a rank, of that kernel, goes to: nothing orders launches on different ones
+    /// unless `events` do. All go to one if empty.
+    std::function<unsigned(std::size_t kernel, unsigned number)> stream = {};
+    bool events = false;
     bool multicast = true;     ///< the team may have multicast; then some seeds have, and others have not
     bool interpret = false;    ///< the IR itself, instead of the text compiled for the CPU
     std::uint32_t firstEpoch = 0; ///< the number of the first launch; 0: 1, or now and then one near the last

@@ -41,7 +41,7 @@ Policy Policy::adversarial(std::uint64_t seed, Atomicity atomicity) {
   constexpr Schedule schedules[] = {Schedule::Uniform, Schedule::Priority, Schedule::FrozenRank,
                                     Schedule::StarvedReader};
   constexpr double commit[] = {0.9, 0.3, 0.03, 0.003}, yield[] = {1, 0.2, 0.02};
-  constexpr double relaxed[] = {0, 0.1, 0.3}, weak[] = {0, 0.2, 0.5};
+  constexpr double relaxed[] = {0, 0.1, 0.3}, weak[] = {0, 0.2, 0.5}, early[] = {0, 0.5, 1};
   Random random(seed ^ 0x5eed);
   Policy policy;
   policy.seed = seed;
@@ -51,6 +51,7 @@ Policy Policy::adversarial(std::uint64_t seed, Atomicity atomicity) {
   policy.yieldRate = yield[random.below(3)];
   policy.staleRelaxed = relaxed[random.below(3)];
   policy.staleWeak = weak[random.below(3)];
+  policy.early = early[random.below(3)];
   return policy;
 }
 
@@ -150,14 +151,18 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
     return refuse("it takes " + std::to_string(entry->parameterBytes) + " bytes of parameters, not " +
                   std::to_string(parameter.size() * 8));
 
-  const int number = int(engine.ranks[rank].launches.size());
+  std::vector<QueuedLaunch> &launches = engine.ranks[rank].launches;
+  for (const unsigned earlier : launch.after)
+    if (earlier >= launches.size()) return refuse("it waits for launch " + std::to_string(earlier) + ", which is not before it");
+  std::vector<Segment *> arguments;
   for (const Pointer &p : launch.arguments)
     if (Segment *segment = engine.memory.near(p.buffer.address); segment && segment->rank == rank) {
-      if (segment->lastLaunch < 0) segment->firstLaunch = number;
-      segment->lastLaunch = number;
+      ++segment->launches, ++segment->unended;
+      arguments.push_back(segment);
     }
-  engine.ranks[rank].launches.push_back(
-      {launch.kernel, launch.entry, entry->call, launch.grid, launch.block, launch.cluster, std::move(parameter)});
+  launches.push_back({launch.kernel, launch.entry, entry->call, launch.grid, launch.block, launch.cluster,
+                      std::move(parameter), launch.stream, launch.dependent, launch.after, std::move(arguments)});
+  launches.back().number = int(launches.size()) - 1;
   return true;
 }
 

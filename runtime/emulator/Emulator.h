@@ -2,8 +2,8 @@
 // purpose. Every run is a function of its policy, so a failure is replayed by its seed.
 //
 // Use: compile a KernelModule; make a Machine for its manifest; allocate and fill buffers; queue launches on every
-// rank; run once; read the buffers. Launches of one rank follow each other, as on a stream; different ranks are as
-// far apart as the schedule likes. Buffers are never reused between launches unless the caller passes them again, so
+// rank; run once; read the buffers. Launches of one rank follow each other, as on a stream, unless they say otherwise;
+// different ranks are as far apart as the schedule likes. Buffers are never reused between launches unless the caller passes them again, so
 // with buffers of its own every launch can be verified after the run.
 #pragma once
 
@@ -44,10 +44,14 @@ struct Policy {
   bool detectRaces = false;
   /// Report a thread that touches a packet which Manifest::cyclicThreads gives to another, as a Race.
   bool checkThreads = false;
+  /// That a dependent launch begins as soon as every CTA of the one before it has let it, rather than when that has ended.
+  double early = 0;
+  /// Report a thread that touches memory before it has waited for the launch before its own; otherwise it is let.
+  bool checkWaits = true;
   bool multicast = true;     ///< the team has multicast: kernels get addresses of all ranks at once
   std::uint64_t stepLimit = 200'000'000; ///< turns of threads and stores taking effect
-  /// How many CTAs of a rank run at a time, the others when those have ended; 0: all. Real launches are all resident;
-  /// a kernel that waits for a CTA that is not yet there has a deadlock here.
+  /// How many CTAs of a rank have a place at a time, of all its launches; the others when those have ended; 0: all. Real
+  /// launches are all resident; a kernel that waits for a CTA that is not yet there has a deadlock here.
   unsigned residentCtas = 0;
   /// How many of the last events, stores taking effect and loads of scratch, to keep in Result::trace.
   unsigned trace = 0;
@@ -83,6 +87,11 @@ struct Launch {
   bool onePacket = false;             ///< the parameter's last word; as the caller says, right or wrong
   unsigned cluster = 1;               ///< CTAs of a cluster; divides `grid`
   unsigned member = 0;                ///< whose scratch regions it works in, as Machine numbers them
+  /// Launches of a rank on one stream follow each other. Nothing orders those on different streams but `after`.
+  unsigned stream = 0;
+  /// May begin while the one before it on its stream runs (programmatic stream serialization), as Policy::early has it.
+  bool dependent = false;
+  std::vector<unsigned> after = {}; ///< launches of the rank, from 0 in the order queued, that an event makes it wait for
 };
 
 struct Statistics {
@@ -135,7 +144,7 @@ public:
   void write(Buffer to, std::span<const std::byte> bytes, std::uint64_t byteOffset = 0);
   void read(Buffer from, std::span<std::byte> bytes, std::uint64_t byteOffset = 0) const;
 
-  /// Appends a launch to the stream of a rank. False, with the reason in `error`, if it does not fit the manifest or
+  /// Appends a launch to a stream of a rank. False, with the reason in `error`, if it does not fit the manifest or
   /// the kernel.
   bool launch(int rank, const Launch &launch, std::string &error);
 

@@ -1,4 +1,4 @@
-// The schedule: who runs next, when launches begin and end, and what ends the run.
+// The schedule: who runs next, and what ends the run.
 #include "emulator/Engine.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using namespace coll::emu;
 thread_local Engine *Engine::active = nullptr;
 
 void Cta::begin(unsigned threadCount) {
-  done = 0;
+  done = 0, triggered = false;
   threads.resize(threadCount);
   ready.clear(), atBarrier.clear(), atCluster.clear(), draining.clear();
   shared.clear();
@@ -50,7 +50,10 @@ Result Engine::run() {
   active = this;
   {
     SignalGuard guard;
-    for (auto &rank : ranks) startNext(rank);
+    for (auto &rank : ranks) {
+      if (rank.finished()) ++finishedRanks;
+      beginLaunches(rank);
+    }
     while (status == Result::Ok && finishedRanks < ranks.size()) {
       if (++statistics.steps > policy.stepLimit) {
         status = Result::StepLimit;
@@ -78,112 +81,28 @@ Result Engine::run() {
 }
 
 void Engine::prepare() {
-  std::size_t threadCount = 0;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    Rank &rank = ranks[r];
-    std::size_t grid = 0, live = 0;
-    for (const auto &launch : rank.launches) {
-      grid = std::max<std::size_t>(grid, launch.grid);
-      live = std::max<std::size_t>(live, std::size_t(launch.grid) * launch.block);
-    }
-    rank.firstThread = threadCount;
-    threadCount += live;
-    rank.ctas.resize(grid);
-    for (std::size_t c = 0; c < grid; ++c) {
-      Cta &cta = rank.ctas[c];
-      cta.rank = int(r), cta.index = int(c);
-      cta.priority = int(random.below(1'000'000));
-      all.push_back(&cta);
-      cta.number = unsigned(all.size());
-    }
-  }
+  const std::size_t threadCount = prepareGrids();
   ready.resize(all.size() + 1);
   queued.resize(all.size() + 1);
   stacks = &Stacks::ofThisThread(threadCount);
   threads.assign(threadCount + 1, nullptr);
   units.emplace_back();
-  if (policy.detectRaces && fair())
-    races = std::make_unique<RaceDetector>(threadCount, ranks.size());
+  if (policy.detectRaces && fair()) races = std::make_unique<RaceDetector>(threadCount);
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;
+  for (Rank &rank : ranks)
+    for (QueuedLaunch &launch : rank.launches) {
+      launch.early = launch.dependent && policy.early > 0 && random.chance(policy.early);
+      for (const unsigned earlier : launch.after) rank.launches[earlier].awaited = true;
+    }
 }
 
 void Engine::threadBody(void *argument) {
   auto &thread = *static_cast<Thread *>(argument);
-  const Rank &rank = active->ranks[thread.cta->rank];
-  const QueuedLaunch &launch = rank.launches[rank.current];
+  const QueuedLaunch &launch = *thread.cta->grid->launch;
   launch.call(launch.parameter.data());
   thread.state = Thread::Done;
-}
-
-/// Begins the next launch of a rank: the one before is complete and all its stores have taken effect.
-void Engine::startNext(Rank &rank) {
-  if (++rank.current >= int(rank.launches.size())) {
-    ++finishedRanks;
-    return;
-  }
-  const QueuedLaunch &launch = rank.launches[rank.current];
-  rank.live = launch.grid * launch.block;
-  rank.absent.clear();
-  const bool limited = policy.residentCtas && policy.residentCtas < launch.grid;
-  const unsigned clusters = launch.grid / launch.cluster;
-  for (unsigned c = 0; c < clusters; ++c)
-    if (limited) rank.absent.push_back(c);
-    else startCluster(rank, c);
-  if (!limited) return;
-  // Which cluster gets a place first is promised nowhere.
-  if (!fair())
-    for (unsigned left = clusters; left > 1; --left) std::swap(rank.absent[left - 1], rank.absent[random.below(left)]);
-  else std::reverse(rank.absent.begin(), rank.absent.end());
-  for (unsigned c = 0; c < launch.grid; ++c) rank.ctas[c].begin(0);
-  for (unsigned places = std::max(1u, policy.residentCtas / launch.cluster); places > 0; --places) startAbsent(rank);
-}
-
-void Engine::startAbsent(Rank &rank) {
-  const unsigned next = rank.absent.back();
-  rank.absent.pop_back();
-  startCluster(rank, next);
-}
-
-void Engine::startCluster(Rank &rank, unsigned index) {
-  const unsigned size = rank.launches[rank.current].cluster;
-  for (unsigned c = 0; c < size; ++c) startCta(rank, index * size + c);
-}
-
-void Engine::replace(Rank &rank, const Cta &ended) {
-  const unsigned size = rank.launches[rank.current].cluster;
-  const unsigned first = unsigned(&ended - rank.ctas.data()) / size * size;
-  for (unsigned c = first; c < first + size; ++c)
-    if (rank.ctas[c].done < rank.ctas[c].threads.size()) return;
-  startAbsent(rank);
-}
-
-void Engine::startCta(Rank &rank, unsigned index) {
-  const QueuedLaunch &launch = rank.launches[rank.current];
-  Cta &cta = rank.ctas[index];
-  cta.begin(launch.block);
-  for (unsigned t = 0; t < launch.block; ++t) {
-    Thread &thread = cta.threads[t];
-    thread = Thread();
-    thread.cta = &cta;
-    thread.at = {{t, 0, 0}, {index, 0, 0}, {launch.block, 1, 1}, {launch.grid, 1, 1}, launch.cluster};
-    thread.floor = thread.newestRead = now;
-    thread.lookedAt = UINT32_MAX;
-    const std::size_t place = rank.firstThread + std::size_t(index) * launch.block + t;
-    thread.number = std::uint32_t(place + 1);
-    threads[thread.number] = &thread;
-    char *stack = (*stacks)[place];
-    Stacks::canary(stack) = Stacks::kCanary;
-    thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
-    cta.ready.push_back(&thread);
-    if (races) races->launchBegins(thread, rank.current);
-  }
-  ready.insert(&cta);
-}
-
-void Engine::afterProgress(Rank &rank) {
-  if (rank.live == 0 && rank.pending == 0) startNext(rank);
 }
 
 bool Engine::step() {
@@ -257,20 +176,20 @@ void Engine::resume(Thread &thread) {
 
 void Engine::threadEnded(Thread &thread) {
   Cta &cta = *thread.cta;
-  Rank &rank = ranks[cta.rank];
   if (Stacks::canary((*stacks)[thread.number - 1]) != Stacks::kCanary) {
     status = Result::Fault;
     report = "stack overflow of the emulated thread, which has " + std::to_string(Stacks::kBytes) +
              " bytes: " + describeThread(thread) + "\n";
     return;
   }
-  if (races) races->threadEnds(thread);
+  Grid &grid = *cta.grid;
+  if (races) races->threadEnds(thread, grid.launch->end);
   ++cta.done;
-  --rank.live;
+  --grid.live;
   releaseBarrier(cta);
   releaseCluster(cta);
-  if (!rank.absent.empty()) replace(rank, cta);
-  afterProgress(rank);
+  if (cta.done == cta.threads.size()) ctaEnded(cta);
+  afterProgress(grid);
 }
 
 void Engine::wake(Thread &thread) {

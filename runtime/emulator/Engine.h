@@ -7,7 +7,7 @@
 //    barrier they share.
 //  - A load may return the previous version of a location, unless that is older than the thread's floor, than what it
 //    has read there before, or its own CTA's. Acquire, fence, CTA barrier and the start of a launch raise the floor.
-//  - The end of a launch waits for all units of the rank.
+//  - The end of a launch waits for all its units.
 //  - A store to all ranks is one to each, in queues as any; but ordinary accesses of its CTA neither see it before it takes
 //    effect nor have an order with it.
 //  - A line of 128 bytes that 8 lanes store or add together takes effect at once or from its low end up, as the
@@ -15,7 +15,6 @@
 #pragma once
 
 #include "emulator/Grid.h"
-#include "emulator/RaceDetector.h"
 
 #include <deque>
 
@@ -43,7 +42,8 @@ public:
   void storeToAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements);
   unsigned loadFromAll(std::uint64_t address, void *values, unsigned elementBytes, unsigned elements);
   void fence();
-  void gridDependencyWait() { running->afterOthers = true; }
+  void gridDependencyWait();
+  void launchDependents();
   void ctaSync();
   std::uint32_t loadShared(unsigned word);
   void storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value);
@@ -91,12 +91,26 @@ private:
 
   // Engine.cpp
   void prepare();
-  void startNext(Rank &rank);
-  void startAbsent(Rank &rank);
-  void startCluster(Rank &rank, unsigned index);
-  void startCta(Rank &rank, unsigned index);
-  void replace(Rank &rank, const Cta &ended); ///< by an absent cluster, if all of its cluster have ended
-  void afterProgress(Rank &rank);
+  // Launches.cpp
+  std::size_t prepareGrids(); ///< how many threads there may be at a time
+  template <class T>
+  T *oneOf(std::vector<T> &choices);
+  void beginLaunches(Rank &rank);
+  bool mayBegin(const Rank &rank, const Stream &stream) const;
+  void beginNext(Rank &rank, Stream &stream);
+  void knowBefore(QueuedLaunch &launch, QueuedLaunch *previous);
+  void giveArguments(QueuedLaunch &launch);
+  void openLaunch(Grid &grid, QueuedLaunch &previous);
+  void afterProgress(Grid &grid) {
+    if (grid.live == 0 && grid.pending == 0) endLaunch(grid);
+  }
+  void endLaunch(Grid &grid);
+  bool fits(const Rank &rank, unsigned ctas) const;
+  void givePlaces(Rank &rank);
+  void startCluster(Grid &grid, unsigned index);
+  void startCta(Grid &grid, unsigned index);
+  void ctaEnded(Cta &cta);
+  void trigger(Cta &cta);
   bool step();
   Cta *pickCta();
   bool commitOne(bool force);
@@ -133,6 +147,7 @@ private:
   unsigned finishedRanks = 0;
   std::size_t turn = 0; ///< of the fair schedule
   CtaSet ready, queued;
+  std::deque<Grid> grids; ///< in the order of their threads' numbers
   std::vector<Cta *> all;
   std::vector<Thread *> threads; ///< by number; [0] is null
   std::vector<Thread *> starved;

@@ -16,7 +16,7 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
       address % bytes != 0)
     fail(describeFault(address, bytes, verb));
-  if (!running->afterOthers)
+  if (!running->afterOthers && policy.checkWaits)
     fail(std::string(verb) + " before the thread has waited for the kernels before its own: " + describe(address) +
          "\n  by " + describeThread(*running) + "\n");
   if (!isOwners(*segment)) {
@@ -29,12 +29,11 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
 /// An argument is its rank's to give only while a launch that has it lasts: before, kernels that write it may be running,
 /// and after, others that use it again.
 bool Engine::isOwners(const Segment &segment) const {
-  const int current = ranks[segment.rank].current;
-  return segment.lastLaunch < 0 || (segment.firstLaunch <= current && current <= segment.lastLaunch);
+  return segment.launches == 0 || (segment.opened > 0 && segment.unended > 0);
 }
 
 void Engine::noteUntimely(const Segment &segment, const Thread &thread, std::uint64_t address, const char *verb) {
-  const bool early = ranks[segment.rank].current < segment.firstLaunch;
+  const bool early = segment.opened == 0;
   report = std::string(verb) + (early ? " before its owner has begun the launch: " : " after the end of its owner's launch: ") +
            describe(address) + "\n  by " + describeThread(thread) + "\n";
   status = Result::Race;
@@ -93,11 +92,6 @@ unsigned Engine::unitBytes(unsigned elementBytes, unsigned bytes) const {
   return std::min(bytes, std::max(elementBytes, unsigned(policy.atomicity)));
 }
 
-/// Everything that took effect up to `time` is visible to the thread from now on.
-static void raiseFloor(Thread &thread, std::uint32_t time) {
-  thread.floor = std::max(thread.floor, time);
-}
-
 void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, unsigned elements, Order order) {
   ++statistics.loads;
   beforeLoad();
@@ -143,7 +137,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
         if (line.time[w] == newest) std::memcpy(image + from, line.before + from, to - from);
       }
     }
-    raiseFloor(thread, thread.recent.note(location, version));
+    thread.raiseFloor(thread.recent.note(location, version));
   }
   if (line.pending) forward(thread, line, offset, bytes, image);
   std::memcpy(value, image + offset, bytes);
@@ -151,7 +145,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
 
   thread.lookedAt = std::min(thread.lookedAt, seenAt);
   thread.newestRead = std::max(thread.newestRead, version);
-  if (order == Order::Acquire) raiseFloor(thread, version);
+  if (order == Order::Acquire) thread.raiseFloor(version);
 }
 
 /// Lays the stores of the thread's CTA that are yet to take effect over what memory holds.
@@ -332,7 +326,7 @@ Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsign
   if (cta.queue.empty()) queued.insert(&cta);
   cta.queue.push_back(&unit);
   cta.enqueued(thread.phase);
-  ++thread.pending, ++ranks[cta.rank].pending, ++pendingTotal;
+  ++thread.pending, ++cta.grid->pending, ++pendingTotal;
   return &unit;
 }
 
@@ -399,7 +393,7 @@ void Engine::commit(Pending &unit) {
   cta.queue.pop_back();
   if (cta.queue.empty()) queued.erase(&cta);
   cta.tookEffect(unit.phase);
-  --unit.thread->pending, --ranks[cta.rank].pending, --pendingTotal;
+  --unit.thread->pending, --cta.grid->pending, --pendingTotal;
   freeUnits.push_back(&unit);
 
   for (std::size_t i = 0; i < cta.draining.size();) {
@@ -412,7 +406,7 @@ void Engine::commit(Pending &unit) {
     cta.draining.pop_back();
     wake(thread);
   }
-  afterProgress(ranks[cta.rank]);
+  afterProgress(*cta.grid);
 }
 
 bool Engine::drained(const Thread &thread) const {
@@ -432,7 +426,7 @@ void Engine::drain() {
 
 void Engine::fence() {
   drain();
-  raiseFloor(*running, running->newestRead);
+  running->raiseFloor(running->newestRead);
   if (races) races->fence(*running);
 }
 
@@ -461,7 +455,7 @@ void Engine::passBarrier(const std::vector<Thread *> &threads) {
   for (Thread *t : threads) {
     ++t->phase;
     t->newestRead = newestRead;
-    raiseFloor(*t, floor);
+    t->raiseFloor(floor);
     wake(*t);
   }
 }
@@ -470,8 +464,8 @@ void Engine::passBarrier(const std::vector<Thread *> &threads) {
 
 /// The first CTA of the cluster that a CTA is in.
 Cta *Engine::clusterOf(Cta &cta) {
-  Rank &rank = ranks[cta.rank];
-  return &rank.ctas[cta.index / rank.launches[rank.current].cluster * rank.launches[rank.current].cluster];
+  const unsigned size = cta.grid->launch->cluster;
+  return &cta.grid->ctas[unsigned(cta.index) / size * size];
 }
 
 /// A word that nothing was written to in this launch is a NaN. Weaker than hardware only in who goes first: what a thread
@@ -485,8 +479,7 @@ std::uint32_t Engine::loadShared(unsigned word) {
 
 void Engine::storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value) {
   mayYield();
-  const Rank &rank = ranks[running->cta->rank];
-  if (word >= emulated::kSharedWords || ctaOfCluster >= rank.launches[rank.current].cluster)
+  if (word >= emulated::kSharedWords || ctaOfCluster >= running->cta->grid->launch->cluster)
     fail("shared memory is written past its end\n  by " + describeThread(*running) + "\n");
   std::vector<std::uint32_t> &shared = clusterOf(*running->cta)[ctaOfCluster].shared;
   if (word >= shared.size()) shared.resize(word + 1, 0xffffffffu);
@@ -505,15 +498,15 @@ void Engine::clusterSync() {
 
 void Engine::releaseCluster(Cta &cta) {
   Cta *first = clusterOf(cta);
-  const Rank &rank = ranks[cta.rank];
+  const unsigned size = cta.grid->launch->cluster;
   std::vector<Thread *> there;
-  for (unsigned c = 0; c < rank.launches[rank.current].cluster; ++c) {
+  for (unsigned c = 0; c < size; ++c) {
     if (first[c].atCluster.size() + first[c].done < first[c].threads.size()) return;
     there.insert(there.end(), first[c].atCluster.begin(), first[c].atCluster.end());
   }
   if (there.empty()) return;
   passBarrier(there);
-  for (unsigned c = 0; c < rank.launches[rank.current].cluster; ++c) first[c].atCluster.clear();
+  for (unsigned c = 0; c < size; ++c) first[c].atCluster.clear();
 }
 
 void Engine::spinHint(std::uint64_t address) {

@@ -1,10 +1,12 @@
-// What runs: threads in CTAs in ranks, and the sets from which the schedule picks.
+// What runs: threads in CTAs in grids, the launches of a rank and their streams, and the sets from which the schedule
+// picks.
 #pragma once
 
 #include "coll/emulated.h"
 #include "emulator/Emulator.h"
 #include "emulator/Fiber.h"
 #include "emulator/Memory.h"
+#include "emulator/RaceDetector.h"
 #include "emulator/Random.h"
 
 #include <array>
@@ -51,7 +53,7 @@ struct WarpCall {
 };
 
 struct Thread {
-  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtWarp, Draining, Done };
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtWarp, AtDependency, Draining, Done };
   static constexpr unsigned kWarp = 32, kLine = 8; ///< lanes of a warp and of a line of 128 bytes
 
   // What every access touches comes first.
@@ -72,14 +74,21 @@ struct Thread {
   WarpCall *call = nullptr;    ///< while AtWarp
   emulated::Coordinates at;
   RecentReads recent;
+
+  /// Everything that took effect up to `time` is visible to the thread from now on.
+  void raiseFloor(std::uint32_t time) { floor = floor > time ? floor : time; }
 };
 
+struct Grid;
+
 struct Cta {
+  Grid *grid = nullptr;
   int rank = 0;
   int index = 0;       ///< in its grid
   unsigned number = 0; ///< among all of the machine; from 1
   int priority = 0;
   unsigned done = 0;
+  bool triggered = false; ///< has let dependent launches begin, or has ended
   std::vector<Thread> threads;
   std::vector<Thread *> ready, atBarrier, atCluster, draining;
   std::vector<std::uint32_t> shared; ///< poison at the launch's begin
@@ -107,28 +116,67 @@ private:
   std::vector<int> position;
 };
 
-/// A launch as queued: everything resolved.
+/// A launch as queued, everything resolved, and how far it has come.
 struct QueuedLaunch {
+  enum State : std::uint8_t {
+    Queued,
+    Begun, ///< its CTAs get places, as far as there are any, though the launch before has not ended
+    Open,  ///< the launch before has ended
+    Ended, ///< and all its stores have taken effect
+  };
+
   std::shared_ptr<const KernelModule> kernel;
   std::string entry;
   void (*call)(const void *parameter);
   unsigned grid, block, cluster;
   std::vector<std::uint64_t> parameter;
+  unsigned stream;
+  bool dependent;
+  std::vector<unsigned> after;       ///< launches of the rank that an event makes it wait for
+  std::vector<Segment *> arguments;  ///< of its own rank
+  int number = 0;                    ///< among those of the rank
+  QueuedLaunch *next = nullptr;      ///< on its stream
+  bool early = false;                ///< begins as soon as it may
+  bool awaited = false;              ///< by an event
+  State state = Queued;
+  std::uint32_t openedAt = 0;        ///< stores that had taken effect when it was opened, if it had begun before
+  Grid *runsIn = nullptr;           ///< where, while it is in flight
+  RaceDetector::Moment before = {}, end = {}; ///< what it comes after, and what comes after it
 };
 
-/// A rank and its stream.
+/// The place of a launch that runs. CTAs and threads keep their numbers from launch to launch.
+struct Grid {
+  int rank = 0;
+  struct Stream *stream = nullptr;
+  QueuedLaunch *launch = nullptr; ///< null: free
+  unsigned live = 0;              ///< threads that have not ended
+  unsigned untriggered = 0;       ///< CTAs that have yet to let dependent launches begin
+  std::uint64_t pending = 0;      ///< stores that have yet to take effect
+  std::vector<unsigned> absent;   ///< clusters that have yet to be given a place
+  std::vector<Thread *> waiting;  ///< for the launch before to end
+  std::vector<Cta> ctas;          ///< as many as the largest launch has
+  std::size_t firstThread = 0;    ///< number of its thread 0 among all of the machine, less 1
+};
+
+/// Launches that begin in the order of their numbers.
+struct Stream {
+  std::vector<QueuedLaunch *> launches;
+  std::size_t next = 0;      ///< the first that has not begun
+  unsigned inFlight = 0;     ///< that have begun and not ended
+  std::vector<Grid *> grids; ///< as many launches may be in flight
+};
+
+/// A rank and its streams.
 struct Rank {
   std::vector<QueuedLaunch> launches;
-  int current = -1;
-  unsigned live = 0;                    ///< threads of the current launch that have not ended
-  std::vector<unsigned> absent;         ///< clusters of the current launch that have yet to be given a place
-  std::uint64_t pending = 0;            ///< stores of the current launch that have yet to take effect
-  std::vector<Cta> ctas;                ///< as many as the largest grid has
-  std::size_t firstThread = 0;          ///< number of its thread 0 among all of the machine, less 1
-  std::vector<std::uint64_t> regions;   ///< addresses, by member
-  std::uint64_t status = 0;             ///< an address
+  std::vector<Stream> streams;
+  std::size_t ended = 0;              ///< launches
+  unsigned resident = 0;              ///< places that are taken
+  std::vector<Grid *> inFlight;       ///< in the order in which they began
+  std::vector<std::uint64_t> regions; ///< addresses, by member
+  std::uint64_t status = 0;           ///< an address
 
-  bool finished() const { return current >= int(launches.size()); }
+  bool finished() const { return ended == launches.size(); }
 };
 
 } // namespace coll::emu

@@ -83,7 +83,9 @@ struct Segment {
   std::uint64_t address, bytes;
   std::vector<Page *> pages;        ///< null until touched
   std::vector<std::uint64_t> parts; ///< by rank, where it stands for a place of each; empty: it is memory itself
-  int firstLaunch = -1, lastLaunch = -1; ///< of its rank, that have it for an argument; -1: none
+  /// Launches of its rank that have it for an argument: all, those before which all of their stream have ended or which
+  /// have ended themselves, and those that have yet to end.
+  unsigned launches = 0, opened = 0, unended = 0;
 };
 
 class Memory {

@@ -1,16 +1,26 @@
 // Vector clocks of threads, places and ranks.
 #include "emulator/RaceDetector.h"
 
+#include "emulator/Grid.h"
+
 #include <algorithm>
 
 using namespace coll::emu;
 using coll::emulated::Order;
 
-RaceDetector::RaceDetector(std::size_t threadCount, std::size_t rankCount)
-    : threads(threadCount + 1), ranks(rankCount, Clock(threadCount + 1)), ranksPerformed(ranks) {}
+RaceDetector::RaceDetector(std::size_t threadCount) : threads(threadCount + 1) {}
+
+RaceDetector::PerThread &RaceDetector::of(const Thread &thread) {
+  return threads[thread.number];
+}
 
 void RaceDetector::join(Clock &into, const Clock &other) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
+
+void RaceDetector::join(Moment &into, const Moment &other) {
+  join(into.known, other.known);
+  join(into.performed, other.performed);
 }
 
 void RaceDetector::report(Race::Kind kind, Event first, Event second, std::uint64_t location) {
@@ -18,22 +28,26 @@ void RaceDetector::report(Race::Kind kind, Event first, Event second, std::uint6
 }
 
 /// The end of a launch is a release and the start of the next an acquire, whatever the threads.
-void RaceDetector::launchBegins(const Thread &thread, int launch) {
+void RaceDetector::launchBegins(const Thread &thread, int launch, const Moment &before) {
   PerThread &t = of(thread);
-  t.known = t.causal = t.fenced = ranks[thread.cta->rank];
-  t.performed = ranksPerformed[thread.cta->rank];
+  t.known = t.causal = t.fenced = before.known;
+  t.performed = before.performed;
   t.observed.assign(t.known.size(), 0);
   t.knownCopy = t.fencedCopy = t.performedCopy = nullptr;
   t.unsettled.clear();
   t.launch = std::uint32_t(launch);
 }
 
-void RaceDetector::threadEnds(const Thread &thread) {
+void RaceDetector::threadEnds(const Thread &thread, Moment &end) {
   settle(thread);
   PerThread &t = of(thread);
-  join(ranks[thread.cta->rank], t.known);
   t.performed[thread.number] = t.known[thread.number];
-  join(ranksPerformed[thread.cta->rank], t.performed);
+  join(end.known, t.known);
+  join(end.performed, t.performed);
+}
+
+void RaceDetector::lookedInVain(const Thread &thread, std::uint64_t location) {
+  std::erase_if(of(thread).unsettled, [&](const Load &load) { return load.covers(location); });
 }
 
 void RaceDetector::load(const Thread &thread, std::uint64_t location, bool flag, Order order) {

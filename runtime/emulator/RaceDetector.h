@@ -11,21 +11,35 @@
 // before stores, but the stores of one thread only through a release, a fence or the end of its launch.
 #pragma once
 
-#include "emulator/Grid.h"
+#include "coll/emulated.h"
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 namespace coll::emu {
 
+struct Thread;
+
 class RaceDetector {
 public:
-  RaceDetector(std::size_t threadCount, std::size_t rankCount);
+  using Clock = std::vector<std::uint32_t>; ///< by thread number
+
+  /// What the threads of a launch know when it begins, or whoever comes after its end.
+  struct Moment {
+    Clock known, performed;
+  };
+
+  explicit RaceDetector(std::size_t threadCount);
+  Moment beginning() const { return {Clock(threads.size()), Clock(threads.size())}; }
+  static void join(Moment &into, const Moment &other);
 
   // Called as they happen, in the order of the run. `location` is Memory::location of the access; `flag`: of a word that
   // only ever grows, so that overwriting it is no race.
-  void launchBegins(const Thread &thread, int launch);
-  void threadEnds(const Thread &thread);
+  void launchBegins(const Thread &thread, int launch, const Moment &before);
+  void threadEnds(const Thread &thread, Moment &end);
   void load(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
   void store(const Thread &thread, std::uint64_t location, bool flag, emulated::Order order);
   /// Of elements, to what is there: in any order with other additions, but after the clear before them and its reads.
@@ -35,9 +49,7 @@ public:
   void ctaBarrier(const std::vector<Thread *> &threads); ///< all have arrived
   /// What is at `location` was late: its load counts for nothing. Who waits for several places looks at all of them
   /// again, and the last look counts.
-  void lookedInVain(const Thread &thread, std::uint64_t location) {
-    std::erase_if(of(thread).unsettled, [&](const Load &load) { return load.covers(location); });
-  }
+  void lookedInVain(const Thread &thread, std::uint64_t location);
 
   /// An event of some thread, and what the second of two racing events does to the first.
   struct Event {
@@ -54,8 +66,6 @@ public:
   const std::optional<Race> &race() const { return found; }
 
 private:
-  using Clock = std::vector<std::uint32_t>; ///< by thread number
-
   struct Load {
     std::uint64_t key;
     bool flag;
@@ -83,7 +93,7 @@ private:
     Event base;         ///< then: whoever stored before them
   };
 
-  PerThread &of(const Thread &thread) { return threads[thread.number]; }
+  PerThread &of(const Thread &thread);
   static void join(Clock &into, const Clock &other);
   void settle(const Thread &thread);
   void performAll(const Thread &thread);
@@ -91,7 +101,6 @@ private:
   void report(Race::Kind kind, Event first, Event second, std::uint64_t location);
 
   std::vector<PerThread> threads;
-  std::vector<Clock> ranks, ranksPerformed; ///< at the end of the launches so far
   std::unordered_map<std::uint64_t, Place> places;
   std::optional<Race> found;
 };

@@ -117,9 +117,9 @@ std::string Engine::describe(std::uint64_t address) const {
 
 std::string Engine::describeThread(const Thread &thread) const {
   const Cta &cta = *thread.cta;
-  const Rank &rank = ranks[cta.rank];
-  return format("rank %d, launch %d (%s), CTA %d, thread %u", cta.rank, rank.current,
-                rank.launches[rank.current].entry.c_str(), cta.index, thread.at.thread.x);
+  const QueuedLaunch &launch = *cta.grid->launch;
+  return format("rank %d, launch %d (%s), CTA %d, thread %u", cta.rank, launch.number, launch.entry.c_str(), cta.index,
+                thread.at.thread.x);
 }
 
 std::string Engine::describeFault(std::uint64_t address, unsigned bytes, const char *verb) const {
@@ -147,27 +147,29 @@ std::string Engine::describeWaits() {
     std::string example;
   };
   constexpr std::size_t kLines = 24;
-  std::map<std::tuple<int, int, int>, Group> groups;
+  std::map<std::tuple<int, int, int, int>, Group> groups;
   for (const Cta *cta : all) {
-    if (ranks[cta->rank].finished() || cta->index >= int(ranks[cta->rank].launches[ranks[cta->rank].current].grid))
-      continue;
-    const std::vector<unsigned> &absent = ranks[cta->rank].absent;
-    if (std::find(absent.begin(), absent.end(), unsigned(cta->index)) != absent.end()) {
-      auto &group = groups[{cta->rank, cta->index, -1}];
+    const QueuedLaunch *launch = cta->grid->launch;
+    if (!launch || cta->index >= int(launch->grid)) continue;
+    const std::vector<unsigned> &absent = cta->grid->absent;
+    if (std::find(absent.begin(), absent.end(), unsigned(cta->index) / launch->cluster) != absent.end()) {
+      auto &group = groups[{cta->rank, launch->number, cta->index, -1}];
       group.threads = 1;
       group.example = format("rank %d, launch %d, CTA %d: not there yet, as %u at a time have a place", cta->rank,
-                             ranks[cta->rank].current, cta->index, policy.residentCtas);
+                             launch->number, cta->index, policy.residentCtas);
       continue;
     }
     for (const Thread &thread : cta->threads) {
       if (thread.state == Thread::Done) continue;
-      auto &group = groups[{cta->rank, cta->index, thread.state}];
+      auto &group = groups[{cta->rank, launch->number, cta->index, thread.state}];
       if (group.threads++ > 0) continue;
       group.example = describeThread(thread);
       if (thread.state == Thread::AtBarrier) {
         group.example += ": waits at a CTA barrier";
       } else if (thread.state == Thread::AtWarp) {
         group.example += ": waits for the other lanes of its warp";
+      } else if (thread.state == Thread::AtDependency) {
+        group.example += ": waits for the launch before its own to end";
       } else if (thread.state == Thread::Polling) {
         Segment *segment = memory.near(thread.polled);
         std::uint32_t words[4];
@@ -190,6 +192,14 @@ std::string Engine::describeWaits() {
     if (group.threads > 1) text += format(" (and %u more threads of the CTA)", group.threads - 1);
     text += "\n";
   }
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    for (const Stream &stream : ranks[r].streams) {
+      if (stream.next == stream.launches.size()) continue;
+      const QueuedLaunch &next = *stream.launches[stream.next];
+      for (const unsigned earlier : next.after)
+        if (ranks[r].launches[earlier].state != QueuedLaunch::Ended)
+          text += format("  rank %zu, launch %d: not begun, as it waits for launch %u\n", r, next.number, earlier);
+    }
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (ranks[r].finished()) text += format("  rank %zu has finished all its launches\n", r);
   return text;
@@ -231,11 +241,10 @@ void Engine::trace(const Thread &thread, const char *verb, std::uint64_t address
 }
 
 std::string Engine::describeEvent(const RaceDetector::Event &event) const {
-  std::size_t r = 0;
-  while (r + 1 < ranks.size() && ranks[r + 1].firstThread < event.thread) ++r;
-  const QueuedLaunch &launch = ranks[r].launches[event.launch];
-  const std::size_t thread = event.thread - 1 - ranks[r].firstThread;
-  return format("rank %zu, launch %u (%s), CTA %zu, thread %zu", r, event.launch, launch.entry.c_str(),
+  const Grid &grid = *std::find_if(grids.rbegin(), grids.rend(), [&](const Grid &g) { return g.firstThread < event.thread; });
+  const QueuedLaunch &launch = ranks[grid.rank].launches[event.launch];
+  const std::size_t thread = event.thread - 1 - grid.firstThread;
+  return format("rank %d, launch %u (%s), CTA %zu, thread %zu", grid.rank, event.launch, launch.entry.c_str(),
                 thread / launch.block, thread % launch.block);
 }
 

@@ -68,6 +68,9 @@ void fence() {
 void gridDependencyWait() {
   Engine::active->gridDependencyWait();
 }
+void launchDependents() {
+  Engine::active->launchDependents();
+}
 void ctaSync() {
   Engine::active->ctaSync();
 }
@@ -85,8 +88,8 @@ unsigned long long nanoseconds() {
 
 const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, addLine, anyOfWarp,
                                           shuffleXor,  loadShared, storeShared, add4,     addEach,   storeToAll,
-                                          loadFromAll, fence,      gridDependencyWait, ctaSync, clusterSync, spinHint,
-                                          nanoseconds};
+                                          loadFromAll, fence,      gridDependencyWait, launchDependents, ctaSync, clusterSync,
+                                          spinHint,    nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

@@ -51,6 +51,7 @@ struct Table {
   unsigned (*loadFromAll)(const void *address, void *values, unsigned elementBytes, unsigned elements);
   void (*fence)();
   void (*gridDependencyWait)();
+  void (*launchDependents)();
   void (*ctaSync)();
   void (*clusterSync)();
   void (*spinHint)(const void *address);

@@ -182,10 +182,8 @@ inline Words2 maxOfAllLongs(const void *address) { return maxOfAllIntegers<long 
 inline void fence() { emulated::table->fence(); }
 inline void ctaSync() { emulated::table->ctaSync(); }
 
-// The emulator starts a launch only when the one before it on the same rank is complete and its stores are visible,
-// which is what the wait is for; it only sees to it that no thread touches memory before.
 inline void gridDependencyWait() { emulated::table->gridDependencyWait(); }
-inline void launchDependents() {}
+inline void launchDependents() { emulated::table->launchDependents(); }
 
 inline u64 nanoseconds() { return emulated::table->nanoseconds(); }
 inline void spinHint(const void *address) { emulated::table->spinHint(address); }
