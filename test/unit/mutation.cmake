@@ -1,7 +1,7 @@
 # The planted defects, which lie in test/mutation: each against the checker and on the emulator.
 coll_unit_test(mutation_test
   SOURCES ../mutation/mutation_test.cpp ../mutation/Mutants.cpp ../mutation/epoch_test.cpp ../mutation/workspace_test.cpp
-          ../mutation/counted_test.cpp
+          ../mutation/counted_test.cpp ../mutation/flight_test.cpp
           ../../compiler/tool/Adversary.cpp
   LIBS coll_runtime)
 target_include_directories(mutation_test PRIVATE ${PROJECT_SOURCE_DIR}/compiler ${PROJECT_SOURCE_DIR}/runtime)
