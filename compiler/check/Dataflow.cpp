@@ -1,5 +1,7 @@
 #include "check/Dataflow.h"
 
+#include "ast/Type.h"
+
 namespace coll::check {
 
 using Kind = Step::Kind;
@@ -420,9 +422,9 @@ void Dataflow::operate(int rank, const Step &step) {
   if (step.kind == Kind::AnyOrder) return symbols.anyOrder(value(r, step.value), step.op, step.number);
   if (step.kind == Kind::Map || step.kind == Kind::Round || step.kind == Kind::RowReduce) {
     if (step.kind == Kind::Map)
-      symbols.map(step.function, value(r, step.a), step.b == ir::kNone ? nullptr : &value(r, step.b), step.type, scratch);
+      symbols.map(step.function, value(r, step.a), step.b == ir::kNone ? nullptr : &value(r, step.b), step.from, step.type, scratch);
     else if (step.kind == Kind::Round)
-      symbols.map(ir::Function::Convert, value(r, step.a), nullptr, program.dtype, scratch);
+      symbols.map(ir::Function::Convert, value(r, step.a), nullptr, ast::accumulatorOf(program.dtype), program.dtype, scratch);
     else
       symbols.apply(step.code, value(r, step.a), scratch, step.detail);
     std::swap(value(r, step.value), scratch);

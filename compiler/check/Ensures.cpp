@@ -126,14 +126,17 @@ private:
       }
       return {sum};
     }
-    case Kind::Constant: return symbols.everywhere(Symbols::kConstant, std::bit_cast<std::int64_t>(node.value));
+    case Kind::Constant:
+      if (node.number) return symbols.everywhere(Symbols::kWhole, node.number->evaluate(scope(e, me, variable, -1)).value_or(0));
+      return symbols.everywhere(Symbols::kConstant, std::bit_cast<std::int64_t>(node.value));
     case Kind::Argument: {
       std::size_t index = 0;
       while (program.scalars[index].name != node.scalar) ++index;
       return symbols.everywhere(Symbols::kArgument, std::int64_t(index));
     }
     case Kind::Map:
-      symbols.map(node.function, values[node.a], node.b == ir::kNone ? nullptr : &values[node.b], node.dtype, out);
+      symbols.map(node.function, values[node.a], node.b == ir::kNone ? nullptr : &values[node.b], e.formula[node.a].dtype,
+                  node.dtype, out);
       return out;
     case Kind::RowReduce: symbols.apply(Symbols::kRows + int(node.rowOp), values[node.a], out, node.group); return out;
     }

@@ -58,14 +58,16 @@ private:
 
   std::vector<Step> &steps() { return out.variants.back().steps.back(); }
 
-  int evaluate(const ir::Index &index) {
-    if (index.kind() == ir::Index::Kind::Constant) return int(index.value());
+  int evaluate(const ir::Index &index) { return int(wholeNumber(index)); }
+
+  std::int64_t wholeNumber(const ir::Index &index) {
+    if (index.kind() == ir::Index::Kind::Constant) return index.value();
     auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> {
       for (const auto &[bound, value] : llvm::reverse(scope))
         if (bound == name) return value;
       return std::nullopt;
     };
-    return int(index.evaluate(lookup).value_or(-1));
+    return index.evaluate(lookup).value_or(-1);
   }
 
   void refuse(Refutation::Kind kind, Event::What what, const Step &step, std::string explanation, std::string fix) {
@@ -234,7 +236,8 @@ private:
           receive(Step::Kind::Clear, ir::kNone, s.box, s.slot, ir::kNone, s.where, s.behind);
         },
         [&](const ir::Constant &s) {
-          number(s.result, Symbols::kConstant, std::bit_cast<std::int64_t>(s.value), s.where);
+          if (s.number) number(s.result, Symbols::kWhole, wholeNumber(*s.number), s.where);
+          else number(s.result, Symbols::kConstant, std::bit_cast<std::int64_t>(s.value), s.where);
         },
         [&](const ir::Argument &s) {
           std::size_t index = 0;
@@ -244,7 +247,7 @@ private:
         [&](const ir::Map &s) {
           Step step{Step::Kind::Map};
           step.where = s.where, step.value = s.result, step.a = s.a, step.b = s.b;
-          step.function = s.function, step.type = program.values[s.result].dtype;
+          step.function = s.function, step.type = program.values[s.result].dtype, step.from = program.values[s.a].dtype;
           setValueLength(step, s.result);
           emit(step);
         },

@@ -53,7 +53,7 @@ struct Step {
   int rows = 0;    ///< in Expansion::lengths
   int counts = ir::kNone; ///< of a Load: the buffer whose element `detail` says how much of the slice is loaded
   ir::Function function{}; ///< of a Map
-  DType type{};
+  DType type{}, from{}; ///< of its result and its operands
   int code = 0;
   std::int64_t detail = 0;
   int room = 0;    ///< of a Send: the length that the slot was declared for, in Expansion::lengths

@@ -1,5 +1,7 @@
 #include "check/Symbols.h"
 
+#include "ast/Type.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 #include <bit>
@@ -104,7 +106,7 @@ Content Symbols::everywhere(Code code, std::int64_t detail) {
 bool Symbols::isEverywhere(Node node) const {
   if (node < firstOperation) return false;
   const Operation &o = operations[node - firstOperation];
-  if (o.op == kConstant || o.op == kArgument) return true;
+  if (o.op >= kConstant) return true;
   if (o.op == kPrefix || o.left == ir::kNone || o.left < firstOperation) return false;
   return (o.right == ir::kNone || isEverywhere(o.right)) && isEverywhere(o.left);
 }
@@ -117,15 +119,15 @@ bool Symbols::isA(Node node, DType type) const {
   return o.op == kConverts + int(type) || (o.op == kEveryRow && isA(o.left, type));
 }
 
-void Symbols::map(ir::Function function, const Content &a, const Content *b, DType type, Content &out) {
+void Symbols::map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out) {
   using ir::Function;
   out.clear();
   if (function == Function::Convert) {
-    for (const Segment &s : a)
-      // Every narrow float is an f32.
-      append(out, type == DType::F32 || isA(s.node, type) ? s : apply(kConverts + int(type), s));
+    const bool isOne = from == type || (type == DType::F32 && ast::accumulatorOf(from) == type); // narrow floats are f32
+    for (const Segment &s : a) append(out, isOne || isA(s.node, type) ? s : apply(kConverts + int(type), s));
     return;
   }
+  if (function == Function::Truncate) return apply(kMaps + int(function), a, out, int(type));
   if (!b) return apply(kMaps + int(function), a, out);
   switch (function) {
   case Function::Add: return combine(ReduceOp::Sum, a, *b, out);
@@ -148,6 +150,7 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
     return program.buffers[(node - 1) % buffers].name + " of rank " + std::to_string((node - 1) / buffers);
   const Operation &o = operations[node - firstOperation];
   if (o.op == kConstant) return llvm::formatv("{0}", std::bit_cast<double>(o.delta)).str();
+  if (o.op == kWhole) return std::to_string(o.delta);
   if (o.op == kArgument) return program.scalars[std::size_t(o.delta)].name;
   if (depth == 0) return "…";
   const std::string left = text(o.left, at, depth - 1);
@@ -158,6 +161,7 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
   if (o.op == kOfRow) return "that of a row of " + left;
   if (o.op >= kRows) return ir::keyword(ir::RowOp(o.op - kRows)).str() + "(" + left + ")";
   if (o.op >= kConverts) return "(" + left + " as " + std::string(keyword(DType(o.op - kConverts))) + ")";
+  if (o.op == kMaps + int(ir::Function::Truncate)) return "(" + left + " as " + std::string(keyword(DType(o.delta))) + ")";
   const std::string name = o.op >= kMaps ? ir::keyword(ir::Function(o.op - kMaps)).str() : std::string(keyword(ReduceOp(o.op)));
   if (o.right == ir::kNone) return name + "(" + left + ")";
   return name + "(" + left + ", " + text(o.right, at + o.delta, depth - 1) + ")";

@@ -49,14 +49,15 @@ public:
     kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
     kOfRow,           ///< element r is that of row r, `delta` further
     kConstant = 192,  ///< its bits are `delta`
+    kWhole,           ///< the whole number `delta`
     kArgument,        ///< number `delta` of Program::scalars
   };
 
   /// An operation of one operand; `detail` is what Code says of `delta`.
   Segment apply(int code, const Segment &of, std::int64_t detail = 0);
   void apply(int code, const Content &of, Content &out, std::int64_t detail = 0);
-  /// A Map, of one or two operands; `type` is that of its result.
-  void map(ir::Function function, const Content &a, const Content *b, DType type, Content &out);
+  /// A Map, of one or two operands of type `from`; `type` is that of its result.
+  void map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out);
   /// The begin of a vector, as long as an element of an input says; and what says how long a node is, if it is such.
   Content prefix(const Content &of, Node counts, std::int64_t element);
   std::optional<Segment> countOf(Node node) const;

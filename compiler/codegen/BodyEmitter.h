@@ -15,7 +15,7 @@ using llvm::Twine;
 
 class BodyEmitter {
 public:
-  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n) {}
+  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n, [this](const Index &index) { return text(index); }) {}
 
   void run();
 
@@ -25,7 +25,7 @@ private:
   CodeWriter &out;
   std::map<ValueId, std::string> valueNames;
   Expressions computed; ///< values that are no packet with a name
-  std::map<ValueId, std::string> declaredFloats; ///< those that were declared before they were given a value
+  std::map<ValueId, std::string> declaredElements; ///< those that were declared before they were given a value
   std::map<std::string, std::string> variables; ///< loop variables and scalars: the author's names to those in the text
   std::map<std::string, std::string> constants; ///< numbers that have a name here: their text to it
   IndexScope scope{program.ranks, {}};
@@ -112,15 +112,15 @@ private:
   // ---- EmitValues.cpp: arithmetic, loads and stores, what is received ----
   /// Whether a value is written where it is used instead of getting a name.
   bool isInline(const Stmt &stmt);
-  /// Whether a statement makes floats and not a packet.
-  bool isFloats(const Stmt &stmt) const;
+  /// Whether a statement makes elements to compute with, and not a packet.
+  bool isElements(const Stmt &stmt) const;
   void known(ValueId v);
   void compute(const Stmt &stmt);
   /// Gives a value a name of its own.
   void define(const Stmt &stmt, const std::string &text);
-  void assignFloats(const Assign &s);
+  void assignElements(const Assign &s);
   std::string nameFor(ValueId v) const { return program.values[v].name.empty() ? "value" : program.values[v].name; }
-  void declareFloats(ValueId v);
+  void declareElements(ValueId v);
   void store(const Store &s);
   void load(const Load &s);
   void readOne(ValueId result, MailboxId box, const Index &slot);

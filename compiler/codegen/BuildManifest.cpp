@@ -45,6 +45,7 @@ void addSteps(const Ensures &e, int ranks, int me, const Index::Lookup &lookup, 
     step.kind = Manifest::Promise::Step::Kind(int(node.kind));
     step.dtype = node.dtype, step.op = node.op, step.value = node.value, step.scalar = node.scalar;
     step.group = node.group, step.a = node.a, step.b = node.b;
+    if (node.number) step.whole = node.number->evaluate(lookup);
     if (node.kind == Kind::Map) step.function = keyword(node.function).str();
     if (node.kind == Kind::RowReduce) step.function = keyword(node.rowOp).str();
     if (node.kind == Kind::Input) step.sources = {part(node.source, unsigned(node.from.evaluate(lookup).value_or(0)), lookup)};

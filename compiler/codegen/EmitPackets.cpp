@@ -171,7 +171,7 @@ void BodyEmitter::declareOutliving(const Block &stmts, std::size_t begin, std::s
   for (std::size_t s = begin; s < end; ++s)
     if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
       if (program.values[v].variable || uses[v] > inside[v])
-        if (!isInline(stmts[s])) isFloats(stmts[s]) ? declareFloats(v) : declare(v);
+        if (!isInline(stmts[s])) isElements(stmts[s]) ? declareElements(v) : declare(v);
 }
 
 SourceOffset BodyEmitter::whereOf(const Stmt &stmt) {
@@ -228,7 +228,7 @@ void BodyEmitter::inner(const Stmt &stmt) {
       [&](const Clear &) {}, // what receives clears
       [&](const Fence &) { out.line("launch.fence(); // instead of trusting hardware"); },
       [&](const Assign &s) {
-        if (program.values[s.variable].dtype != program.dtype) return assignFloats(s);
+        if (program.values[s.variable].dtype != program.dtype) return assignElements(s);
         const bool known = valueNames.count(s.variable);
         out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
       },

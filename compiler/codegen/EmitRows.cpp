@@ -1,5 +1,6 @@
 #include "codegen/EmitRows.h"
 
+#include "ast/Type.h"
 #include "codegen/EmitIndex.h"
 #include "codegen/Expressions.h"
 
@@ -53,7 +54,7 @@ SourceOffset whereOf(const Stmt &stmt) {
 class RowsEmitter {
 public:
   RowsEmitter(const Program &p, const BodyNames &n, Names &f, const std::map<std::string, std::string> &v, CodeWriter &o)
-      : program(p), names(n), free(f), variables(v), out(o), values(p, n) {}
+      : program(p), names(n), free(f), variables(v), out(o), values(p, n, [this](const Index &index) { return text(index); }) {}
 
   void run(const PacketLoop &loop) {
     std::vector<std::string> rows = loop.domain.extents;
@@ -132,8 +133,9 @@ private:
 
   /// A narrow value is widened where it is used: it takes less room as it is.
   static bool isWidening(const Program &program, const Map &map) {
+    const DType from = program.values[map.a].dtype;
     return map.function == Function::Convert && program.values[map.result].dtype == DType::F32 &&
-           program.values[map.a].spread == Spread::Element;
+           ast::accumulatorOf(from) == DType::F32 && program.values[map.a].spread == Spread::Element;
   }
 
   void use(ValueId v, std::size_t g) {
@@ -264,8 +266,8 @@ private:
         declare(v, nameFor(v), "[Shape::kPackets]");
       } else {
         arrays[v] = free.unique(nameFor(v));
-        out.line("coll::Floats<" + Twine(program.values[v].spread == Spread::Group ? "1" : "Packet::kElements") + "> " +
-                 arrays[v] + "[Shape::kPackets];");
+        out.line(values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements") + " " + arrays[v] +
+                 "[Shape::kPackets];");
       }
     }
     if (!packets.empty()) out.line(packets + ";");
@@ -279,11 +281,11 @@ private:
 
   Expressions::Form formOf(const Stmt &stmt) const {
     using Form = Expressions::Form;
-    if (const auto *load = std::get_if<Load>(&stmt.op())) return isNarrowType(load->from.buffer) ? Form::Packet : Form::Floats;
+    if (const auto *load = std::get_if<Load>(&stmt.op())) return isNarrowType(load->from.buffer) ? Form::Packet : Form::Elements;
     const DType type = program.values[resultOf(stmt)].dtype;
-    if (std::holds_alternative<Reduce>(stmt.op())) return type == program.dtype ? Form::Packet : Form::Floats;
+    if (std::holds_alternative<Reduce>(stmt.op())) return type == program.dtype ? Form::Packet : Form::Elements;
     if (const auto *map = std::get_if<Map>(&stmt.op()))
-      return map->function == Function::Convert && type == program.dtype && type != DType::F32 ? Form::Packet : Form::Floats;
+      return Expressions::makesPacket(program, *map) ? Form::Packet : Form::Elements;
     return Form::Packet;
   }
 
@@ -308,7 +310,7 @@ private:
         [&](const RowReduce &s) {
           prepare(s.value);
           out.line(arrays.at(s.result) + "[k] = row." + (s.op == RowOp::Max ? "maxOf(k, " : "sumOf(k, ") +
-                   stripped(values.floats(s.value)) + ");");
+                   stripped(values.elements(s.value)) + ");");
         },
         [](const auto &) { std::abort(); }); // withoutRowText has refused it
   }
@@ -320,12 +322,12 @@ private:
     if (widening == widenings.end()) return;
     const Map &map = *widening->second;
     prepare(map.a);
-    const std::string wide = values.floats(map.a);
-    if (program.values[v].name.empty() || uses[v].count < 2) return values.set(v, wide, Expressions::Form::Floats);
+    const std::string wide = values.elements(map.a);
+    if (program.values[v].name.empty() || uses[v].count < 2) return values.set(v, wide, Expressions::Form::Elements);
     const std::string name = free.unique(program.values[v].name);
     announce(here);
     out.line("const auto " + Twine(name) + " = " + wide + ";");
-    values.set(v, name, Expressions::Form::Floats);
+    values.set(v, name, Expressions::Form::Elements);
   }
 
   void compute(const Stmt &stmt) {
@@ -335,16 +337,16 @@ private:
     values.define(stmt);
     if (isInline(stmt)) return;
     const Expressions::Form form = formOf(stmt);
-    assign(v, stripped(form == Expressions::Form::Packet ? values.packet(v) : values.floats(v)), form);
+    assign(v, stripped(form == Expressions::Form::Packet ? values.packet(v) : values.elements(v)), form);
   }
 
   static std::string stripped(const std::string &text) { return withoutParentheses(text); }
 
   void load(const Load &s) {
     const bool narrow = isNarrowType(s.from.buffer);
-    const std::string function = std::string(s.everyRow ? "loadSame" : "load") + (narrow ? "" : "Floats");
+    const std::string function = std::string(s.everyRow ? "loadSame" : "load") + (narrow ? "" : "Elements");
     assign(s.result, "row." + function + "(" + base(s.from, text(s.from.index)) + ", k)",
-           narrow ? Expressions::Form::Packet : Expressions::Form::Floats);
+           narrow ? Expressions::Form::Packet : Expressions::Form::Elements);
   }
 
   void store(const Store &s) {
@@ -352,12 +354,12 @@ private:
     const Value &value = program.values[s.value];
     const std::string to = base(s.to, text(s.to.index));
     if (s.perRow) {
-      const std::string what = stripped(values.floats(s.value));
+      const std::string what = stripped(values.elements(s.value));
       if (value.spread == Spread::Row) return out.line("row.storeOne(" + to + ", " + what + ");");
       return out.line("row.template storeGroup<128>(" + to + ", k, " + what + ");");
     }
     if (isNarrowType(s.to.buffer)) return out.line("row.store(" + to + ", k, " + stripped(values.packet(s.value)) + ");");
-    out.line("row.storeFloats(" + to + ", k, " + stripped(values.floats(s.value)) + ");");
+    out.line("row." + values.storeOf(s.value) + "(" + to + ", k, " + stripped(values.elements(s.value)) + ");");
   }
 
   /// Whether the packets for all ranks fit into registers, so that all are on their way before the first is sent.
@@ -398,7 +400,7 @@ private:
   void reduce(const Reduce &s, const Stmt &stmt) {
     const Received from = receivedBy(s.body.front());
     const Expressions::Form form = formOf(stmt);
-    const std::string call = std::string("coll::reduceSlots") + (form == Expressions::Form::Floats ? "Wide<" : "<") +
+    const std::string call = std::string("coll::reduceSlots") + (form == Expressions::Form::Elements ? "Wide<" : "<") +
                              opName(s.op) + ", T, " + boxName(from.box) + ">(launch, i" + ownText(from.own) + ")";
     auto u = uses.find(s.result);
     if (!arrays.count(s.result) && (u == uses.end() || u->second.count <= 1)) return values.set(s.result, call, form);
@@ -416,14 +418,14 @@ private:
     out.from(lineOf(program, s.where));
     if (s.group) {
       out.line("row.template maxOfGroups<" + Twine(s.group) + ">(" + parts + ");");
-      return values.set(s.result, "coll::Number{" + parts + "[k]}", Expressions::Form::Floats);
+      return values.set(s.result, "coll::Number{" + parts + "[k]}", Expressions::Form::Elements);
     }
     static constexpr const char *functions[] = {"sum", "mean", "max"};
     const std::string function = functions[int(s.op)];
     const std::string &author = program.values[s.result].name;
     const std::string name = free.unique(author.empty() ? function == "max" ? "largest" : function : author);
     out.line("const coll::Number " + Twine(name) + " = row." + function + "(" + parts + ");");
-    values.set(s.result, name, Expressions::Form::Floats);
+    values.set(s.result, name, Expressions::Form::Elements);
   }
 
   void numbers(const std::vector<const Stmt *> &work) {
@@ -438,8 +440,8 @@ private:
       if (program.values[v].spread == Spread::Everywhere || usedByNumbersAlone(v)) continue;
       const std::string name = free.unique(program.values[v].name.empty() ? "scale" : program.values[v].name);
       out.from(lineOf(program, whereOf(*stmt)));
-      out.line("const coll::Number " + Twine(name) + " = " + stripped(values.floats(v)) + ";");
-      values.set(v, name, Expressions::Form::Floats);
+      out.line("const coll::Number " + Twine(name) + " = " + stripped(values.elements(v)) + ";");
+      values.set(v, name, Expressions::Form::Elements);
     }
   }
 

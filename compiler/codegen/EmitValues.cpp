@@ -8,10 +8,9 @@ bool BodyEmitter::isInline(const Stmt &stmt) {
   return program.values[v].spread == Spread::Everywhere || (program.values[v].name.empty() && uses[v] <= 1);
 }
 
-bool BodyEmitter::isFloats(const Stmt &stmt) const {
+bool BodyEmitter::isElements(const Stmt &stmt) const {
   const DType type = program.values[resultOf(stmt)].dtype;
-  if (const auto *map = std::get_if<Map>(&stmt.op()))
-    return map->function != Function::Convert || type != program.dtype || type == DType::F32;
+  if (const auto *map = std::get_if<Map>(&stmt.op())) return !Expressions::makesPacket(program, *map);
   if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.dtype;
   return false;
 }
@@ -25,32 +24,32 @@ void BodyEmitter::compute(const Stmt &stmt) {
   computed.define(stmt);
   if (isInline(stmt)) return;
   const ValueId v = resultOf(stmt);
-  define(stmt, withoutParentheses(isFloats(stmt) ? computed.floats(v) : computed.packet(v)));
+  define(stmt, withoutParentheses(isElements(stmt) ? computed.elements(v) : computed.packet(v)));
 }
 
 void BodyEmitter::define(const Stmt &stmt, const std::string &text) {
   const ValueId v = resultOf(stmt);
-  if (!isFloats(stmt)) {
+  if (!isElements(stmt)) {
     out.line(declarator(v) + " = " + text + ";");
     return computed.set(v, valueNames.at(v), Expressions::Form::Packet);
   }
-  const bool declared = declaredFloats.count(v);
-  const std::string name = declared ? declaredFloats.at(v) : names.names.unique(nameFor(v));
+  const bool declared = declaredElements.count(v);
+  const std::string name = declared ? declaredElements.at(v) : names.names.unique(nameFor(v));
   out.line((declared ? "" : "const auto ") + Twine(name) + " = " + text + ";");
-  computed.set(v, name, Expressions::Form::Floats);
+  computed.set(v, name, Expressions::Form::Elements);
 }
 
-void BodyEmitter::assignFloats(const Assign &s) {
+void BodyEmitter::assignElements(const Assign &s) {
   known(s.value);
-  const std::string value = withoutParentheses(computed.floats(s.value));
-  if (!computed.has(s.variable)) declareFloats(s.variable);
+  const std::string value = withoutParentheses(computed.elements(s.value));
+  if (!computed.has(s.variable)) declareElements(s.variable);
   out.line(computed.text(s.variable) + " = " + value + ";");
 }
 
-void BodyEmitter::declareFloats(ValueId v) {
-  const std::string name = declaredFloats[v] = names.names.unique(nameFor(v));
-  out.line("coll::Floats<Packet::kElements> " + Twine(name) + " = {};");
-  computed.set(v, name, Expressions::Form::Floats);
+void BodyEmitter::declareElements(ValueId v) {
+  const std::string name = declaredElements[v] = names.names.unique(nameFor(v));
+  out.line(computed.typeOf(v, "Packet::kElements") + " " + name + " = {};");
+  computed.set(v, name, Expressions::Form::Elements);
 }
 
 void BodyEmitter::store(const Store &s) {
@@ -60,13 +59,13 @@ void BodyEmitter::store(const Store &s) {
                     nameOf(s.value) + ");");
   if (program.buffers[s.to.buffer].dtype == program.dtype)
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::storeFloats<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.floats(s.value)) + ");");
+  out.line("coll::" + computed.storeOf(s.value) + "<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
   if (program.values[s.result].count) return loadMessage(s);
   if (program.buffers[s.from.buffer].dtype != program.dtype)
-    return define(s, "coll::loadFloats<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
+    return define(s, "coll::loadElements<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
   out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
 }
 

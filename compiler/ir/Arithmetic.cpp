@@ -34,65 +34,67 @@ bool isArithmetic(const ast::Expr &expr) {
   const auto *call = std::get_if<ast::Call>(&expr.node);
   if (!call) return false;
   if (call->function == ast::Function::Apply) // of what is rounded to the vector's type, an operator is no arithmetic
-    return !std::holds_alternative<const ast::Generic *>(call->op) &&
-           llvm::any_of(call->args, [](const ast::ExprPtr &arg) { return isArithmetic(*arg); });
+    return llvm::any_of(call->args, [](const ast::ExprPtr &arg) { return isArithmetic(*arg); });
   return isRowFunction(call->function) || call->function == ast::Function::Rsqrt ||
          call->function == ast::Function::Exp || call->function == ast::Function::Abs ||
          call->function == ast::Function::Quant;
 }
 
 DType Arithmetic::typeOf(const ast::Expr &expr) const {
-  return expr.type.isValue() ? sema::instantiate(expr.type.element, parameter) : DType::F32;
+  return expr.type.isValue() ? sema::instantiate(expr.type.element, parameter) : ast::accumulatorOf(parameter);
 }
 
 int Arithmetic::value(const ast::Expr &expr) {
-  if (const auto *cast = std::get_if<ast::Cast>(&expr.node)) { // the last rounding is that of the cast
-    const DType type = typeOf(expr);
-    if (sizeOf(type) < 2 || !isFloat(type) || type == DType::F64) return sink.refuse(expr.span, "a conversion to `" + std::string(keyword(type)) + "` without `quant`"), 0;
-    const int operand = value(*cast->operand);
-    if (sink.typeOf(operand) == type) return operand; // it is rounded to that already
-    const int v = number(operand, cast->operand->span);
-    return type == DType::F32 ? v : sink.map(Function::Convert, v, kNone, type, expr.span);
-  }
+  if (const auto *c = std::get_if<ast::Cast>(&expr.node)) return cast(expr, *c);
   if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Quant)
     return quantise(*c, expr.span).value;
   if (!isArithmetic(expr)) return sink.operand(expr);
-  const int v = compute(expr);
   const DType type = typeOf(expr);
-  return sink.typeOf(v) == type ? v : sink.map(Function::Convert, v, kNone, type, expr.span);
+  return convert(compute(expr, ast::accumulatorOf(type)), type, expr.span);
 }
 
-/// In f32.
-int Arithmetic::number(const ast::Expr &expr) { return number(value(expr), expr.span); }
-
-int Arithmetic::number(int v, ast::Span where) {
-  const DType type = sink.typeOf(v);
-  if (type == DType::F32) return v;
-  if (!isFloat(type) || type == DType::F64)
-    return sink.refuse(where, "arithmetic on `" + std::string(keyword(type)) + "`",
-                       isFloat(type) ? "" : "combine such values by an operator, as in `sum(a, b)`"), v;
-  return sink.map(Function::Convert, v, kNone, DType::F32, where);
+/// The last rounding is that of the cast. A number of the text is one of the type that it is cast to.
+int Arithmetic::cast(const ast::Expr &expr, const ast::Cast &cast) {
+  const DType type = typeOf(expr);
+  const bool text = !cast.operand->type.isValue();
+  const int v = !text                                            ? value(*cast.operand)
+                : isFloat(type) || cast.operand->type.isIndex() ? compute(*cast.operand, ast::accumulatorOf(type))
+                                                                 : compute(*cast.operand, DType::F64);
+  return convert(v, type, expr.span);
 }
 
-/// In f32, an operation whose operands are numbers.
-int Arithmetic::compute(const ast::Expr &expr) {
-  if (const auto *i = std::get_if<ast::IntLit>(&expr.node)) return sink.constant(double(i->value), expr.span);
-  if (const auto *f = std::get_if<ast::FloatLit>(&expr.node)) return sink.constant(f->value, expr.span);
+int Arithmetic::convert(int v, DType type, ast::Span where) {
+  const auto isNarrow = [](DType t) { return ast::accumulatorOf(t) != t; };
+  const DType from = sink.typeOf(v);
+  if (from == type) return v;
+  if (from != DType::F32 && type != DType::F32 && (isNarrow(from) || isNarrow(type)))
+    return convert(convert(v, DType::F32, where), type, where);
+  const bool truncates = isFloat(from) && !isFloat(type);
+  return sink.map(truncates ? Function::Truncate : Function::Convert, v, kNone, type, where);
+}
+
+/// In a type that is computed in.
+int Arithmetic::number(const ast::Expr &expr, DType type) {
+  return expr.type.isValue() ? convert(value(expr), type, expr.span) : compute(expr, type);
+}
+
+/// An operation whose operands are numbers.
+int Arithmetic::compute(const ast::Expr &expr, DType type) {
+  if (expr.type.isIndex()) return sink.index(expr, type);
+  if (const auto *f = std::get_if<ast::FloatLit>(&expr.node)) return sink.constant(f->value, type, expr.span);
   if (const auto *name = std::get_if<ast::NameRef>(&expr.node))
-    if (const auto *param = std::get_if<const ast::Param *>(&name->ref)) {
-      if (typeOf(expr) != DType::F32) return sink.refuse(expr.span, "a scalar that is not `f32`", "declare it as `in " + (*param)->name.text + ": f32`"), 0;
-      return sink.argument((*param)->name.text, expr.span);
-    }
+    if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
+      return sink.argument((*param)->name.text, typeOf(expr), expr.span);
   if (const auto *member = std::get_if<ast::Member>(&expr.node)) return scaleOf(*member, expr.span);
   if (const auto *u = std::get_if<ast::Unary>(&expr.node))
-    return sink.map(Function::Negate, number(*u->operand), kNone, DType::F32, expr.span);
-  if (const auto *b = std::get_if<ast::Binary>(&expr.node)) return binary(expr, *b);
-  if (const auto *c = std::get_if<ast::Call>(&expr.node)) return call(expr, *c);
+    return sink.map(Function::Negate, number(*u->operand, type), kNone, type, expr.span);
+  if (const auto *b = std::get_if<ast::Binary>(&expr.node)) return binary(expr, *b, type);
+  if (const auto *c = std::get_if<ast::Call>(&expr.node)) return call(expr, *c, type);
   sink.refuse(expr.span, "the expression `" + ast::print(expr) + "` in arithmetic");
   return 0;
 }
 
-int Arithmetic::binary(const ast::Expr &expr, const ast::Binary &b) {
+int Arithmetic::binary(const ast::Expr &expr, const ast::Binary &b, DType type) {
   Function function = Function::Add;
   switch (b.op) {
   case BinaryOp::Add: function = Function::Add; break;
@@ -101,35 +103,31 @@ int Arithmetic::binary(const ast::Expr &expr, const ast::Binary &b) {
   case BinaryOp::Div: function = Function::Div; break;
   default: return sink.refuse(expr.span, "`" + std::string(spelling(b.op)) + "` on data"), 0;
   }
-  const int x = number(*b.lhs), y = number(*b.rhs);
-  return sink.map(function, x, y, DType::F32, expr.span);
+  const int x = number(*b.lhs, type), y = number(*b.rhs, type);
+  return sink.map(function, x, y, type, expr.span);
 }
 
-int Arithmetic::combine(const ast::Expr &expr, const ast::Call &c) {
-  const Function function = c.builtinOp == ReduceOp::Sum    ? Function::Add
-                            : c.builtinOp == ReduceOp::Prod ? Function::Mul
-                            : c.builtinOp == ReduceOp::Min  ? Function::Min
-                                                            : Function::Max;
-  const int x = number(*c.args[0]), y = number(*c.args[1]);
-  return sink.map(function, x, y, DType::F32, expr.span);
+int Arithmetic::combine(ReduceOp op, int a, int b, ast::Span where) {
+  const Function function = op == ReduceOp::Sum    ? Function::Add
+                            : op == ReduceOp::Prod ? Function::Mul
+                            : op == ReduceOp::Min  ? Function::Min
+                                                   : Function::Max;
+  return sink.map(function, a, b, sink.typeOf(a), where);
 }
 
-int Arithmetic::call(const ast::Expr &expr, const ast::Call &c) {
+int Arithmetic::call(const ast::Expr &expr, const ast::Call &c, DType type) {
+  const auto operand = [&] { return number(*c.args.front(), type); };
   switch (c.function) {
-  case ast::Function::Rsqrt:
-  case ast::Function::Exp:
-  case ast::Function::Abs: {
-    const Function f = c.function == ast::Function::Rsqrt ? Function::Rsqrt
-                       : c.function == ast::Function::Exp ? Function::Exp
-                                                          : Function::Abs;
-    return sink.map(f, number(*c.args.front()), kNone, DType::F32, expr.span);
+  case ast::Function::Rsqrt: return sink.map(Function::Rsqrt, operand(), kNone, type, expr.span);
+  case ast::Function::Exp: return sink.map(Function::Exp, operand(), kNone, type, expr.span);
+  case ast::Function::Abs: return sink.map(Function::Abs, operand(), kNone, type, expr.span);
+  case ast::Function::RowSum: return sink.rowReduce(RowOp::Sum, operand(), 0, expr.span);
+  case ast::Function::RowMean: return sink.rowReduce(RowOp::Mean, operand(), 0, expr.span);
+  case ast::Function::RowMax: return sink.rowReduce(RowOp::Max, operand(), 0, expr.span);
+  case ast::Function::Apply: {
+    const int x = operand(), y = number(*c.args[1], type);
+    return combine(std::holds_alternative<const ast::Generic *>(c.op) ? *op : c.builtinOp, x, y, expr.span);
   }
-  case ast::Function::RowSum: return sink.rowReduce(RowOp::Sum, number(*c.args.front()), 0, expr.span);
-  case ast::Function::RowMean: return sink.rowReduce(RowOp::Mean, number(*c.args.front()), 0, expr.span);
-  case ast::Function::RowMax: return sink.rowReduce(RowOp::Max, number(*c.args.front()), 0, expr.span);
-  case ast::Function::Apply:
-    if (c.builtinOp == ReduceOp::Avg) break;
-    return combine(expr, c);
   default: break;
   }
   sink.refuse(expr.span, "`" + c.callee.text + "` in arithmetic");
@@ -140,7 +138,7 @@ int Arithmetic::scaleOf(const ast::Member &member, ast::Span where) {
   const auto *call = std::get_if<ast::Call>(&member.base->node);
   if (!call) return sink.scaleOf(*std::get<const ast::Let *>(std::get<ast::NameRef>(member.base->node).ref), where);
   const DType type = quantType(*call);
-  return scale(*call, number(*call->args[0]), type, where);
+  return scale(*call, number(*call->args[0], DType::F32), type, where);
 }
 
 /// What `quant` converts to.
@@ -153,19 +151,19 @@ DType Arithmetic::quantType(const ast::Call &call) {
 
 int Arithmetic::scale(const ast::Call &call, int data, DType type, ast::Span where) {
   const auto *scheme = std::get_if<ast::Call>(&call.args[2]->node);
-  if (scheme && scheme->function == ast::Function::PerTensor) return number(*scheme->args.front());
+  if (scheme && scheme->function == ast::Function::PerTensor) return number(*scheme->args.front(), DType::F32);
   unsigned group = 0;
   if (scheme) {
     group = unsigned(std::get<ast::IntLit>(scheme->args.front()->node).value);
     if (group != 128) return sink.refuse(call.args[2]->span, "a group of other than 128 elements", "write `group(128)`"), 0;
   }
   const int most = sink.rowReduce(RowOp::Max, sink.map(Function::Abs, data, kNone, DType::F32, where), group, where);
-  return sink.map(Function::Div, most, sink.constant(largest(type), where), DType::F32, where);
+  return sink.map(Function::Div, most, sink.constant(largest(type), DType::F32, where), DType::F32, where);
 }
 
 Arithmetic::Quantised Arithmetic::quantise(const ast::Call &call, ast::Span where) {
   const DType type = quantType(call);
-  const int data = number(*call.args[0]), by = scale(call, data, type, where);
+  const int data = number(*call.args[0], DType::F32), by = scale(call, data, type, where);
   const int inverse = sink.map(Function::Inverse, by, kNone, DType::F32, where);
   const int scaled = sink.map(Function::Mul, data, inverse, DType::F32, where);
   return {sink.map(Function::Convert, scaled, kNone, type, where), by};

@@ -17,8 +17,10 @@ public:
   virtual int operand(const ast::Expr &expr) = 0;
   /// What `q.scale` stands for.
   virtual int scaleOf(const ast::Let &quantised, ast::Span where) = 0;
-  virtual int constant(double value, ast::Span where) = 0;
-  virtual int argument(const std::string &scalar, ast::Span where) = 0;
+  /// Numbers of the text, of ranks and loop variables, and scalar arguments.
+  virtual int constant(double value, DType type, ast::Span where) = 0;
+  virtual int index(const ast::Expr &expr, DType type) = 0;
+  virtual int argument(const std::string &scalar, DType type, ast::Span where) = 0;
   virtual int map(Function function, int a, int b, DType type, ast::Span where) = 0;
   virtual int rowReduce(RowOp op, int value, unsigned group, ast::Span where) = 0;
 
@@ -32,10 +34,14 @@ bool isArithmetic(const ast::Expr &expr);
 
 class Arithmetic {
 public:
-  Arithmetic(ArithmeticSink &s, DType parameter) : sink(s), parameter(parameter) {}
+  Arithmetic(ArithmeticSink &s, DType parameter, std::optional<ReduceOp> op) : sink(s), parameter(parameter), op(op) {}
 
   /// The value in its own type: narrow floats are computed in f32 and rounded at each operation that has a narrow type.
   int value(const ast::Expr &expr);
+  /// A value in another type, as `as` has it.
+  int convert(int value, DType type, ast::Span where);
+  /// `op(a, b)` of values of one type, not rounded.
+  int combine(ReduceOp op, int a, int b, ast::Span where);
 
   struct Quantised {
     int value, scale;
@@ -45,14 +51,14 @@ public:
 
 private:
   ArithmeticSink &sink;
-  DType parameter; ///< what the contract's type parameter is
+  DType parameter;            ///< what the contract's type parameter is
+  std::optional<ReduceOp> op; ///< what its operator is
 
-  int number(const ast::Expr &expr);
-  int number(int value, ast::Span where);
-  int compute(const ast::Expr &expr);
-  int binary(const ast::Expr &expr, const ast::Binary &b);
-  int call(const ast::Expr &expr, const ast::Call &c);
-  int combine(const ast::Expr &expr, const ast::Call &c);
+  int cast(const ast::Expr &expr, const ast::Cast &cast);
+  int number(const ast::Expr &expr, DType type);
+  int compute(const ast::Expr &expr, DType type);
+  int binary(const ast::Expr &expr, const ast::Binary &b, DType type);
+  int call(const ast::Expr &expr, const ast::Call &c, DType type);
   int scale(const ast::Call &call, int data, DType type, ast::Span where);
   int scaleOf(const ast::Member &member, ast::Span where);
   DType quantType(const ast::Call &call);

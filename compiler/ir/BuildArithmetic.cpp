@@ -12,13 +12,18 @@ int Builder::scaleOf(const ast::Let &quantised, ast::Span where) {
   return scale->second;
 }
 
-int Builder::constant(double value, ast::Span where) {
-  const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+int Builder::constant(double value, DType type, ast::Span where) {
+  const ValueId v = program.addValue("", {}, type, Spread::Everywhere);
   return block->push_back(Constant{v, value, where.begin}), v;
 }
 
-int Builder::argument(const std::string &scalar, ast::Span where) {
-  const ValueId v = program.addValue("", {}, DType::F32, Spread::Everywhere);
+int Builder::index(const ast::Expr &expr, DType type) {
+  const ValueId v = program.addValue("", {}, type, Spread::Everywhere);
+  return block->push_back(Constant{v, 0, expr.span.begin, index(expr)}), v;
+}
+
+int Builder::argument(const std::string &scalar, DType type, ast::Span where) {
+  const ValueId v = program.addValue("", {}, type, Spread::Everywhere);
   return block->push_back(Argument{v, scalar, where.begin}), v;
 }
 
@@ -39,7 +44,7 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
   if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
   rows.clear(); // a vector that is reduced is no row of another
-  const ValueId v = program.addValue("", of.length, DType::F32, group ? Spread::Group : Spread::Row);
+  const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
 }
 
@@ -47,7 +52,7 @@ DType Builder::typeOf(int value) const { return program.values[value].dtype; }
 
 ValueId Builder::quantise(const ast::Let &let, const ast::Call &call, Block &out) {
   Block *before = std::exchange(block, &out);
-  const Arithmetic::Quantised q = Arithmetic(*this, program.dtype).quantise(call, let.value->span);
+  const Arithmetic::Quantised q = arithmetic().quantise(call, let.value->span);
   block = before;
   scales[&let] = q.scale;
   return q.value;
@@ -56,7 +61,7 @@ ValueId Builder::quantise(const ast::Let &let, const ast::Call &call, Block &out
 ValueId Builder::converted(ValueId v, DType type, ast::Span where, Block &out) {
   if (!ok || program.values[v].dtype == type) return v;
   Block *before = std::exchange(block, &out);
-  v = map(Function::Convert, v, kNone, type, where);
+  v = arithmetic().convert(v, type, where);
   block = before;
   return v;
 }

@@ -56,8 +56,6 @@ private:
     if (param.isScalar()) return scalar(param);
     Buffer buffer{param.name.text, Direction(int(param.direction)),
                   sema::instantiate(param.type.element, program.dtype), {}};
-    if (buffer.dtype != program.dtype && !otherType(buffer))
-      return refuse(param.name.span, "an argument of another element type");
     for (const ast::Extent &extent : param.type.shape) {
       buffer.extents.push_back(extentName(extent));
       if (buffer.extents.back().empty()) return refuse(param.name.span, "the extent `" + extent.str() + "`");
@@ -70,15 +68,6 @@ private:
     s.rank = param.type.kind == ast::Type::Kind::Rank;
     if (!s.rank) s.type = sema::instantiate(param.type.element, program.dtype);
     program.scalars.push_back(std::move(s));
-  }
-
-  /// Of what types arguments may be that arithmetic alone reads and writes.
-  static bool otherType(const Buffer &buffer) {
-    static constexpr DType floats[] = {DType::F32, DType::F16, DType::BF16};
-    static constexpr DType quantised[] = {DType::F8E4M3, DType::I8};
-    if (buffer.dtype == DType::U32) return buffer.direction != Direction::InOut; // counts
-    return llvm::is_contained(floats, buffer.dtype) ||
-           (llvm::is_contained(quantised, buffer.dtype) && buffer.direction == Direction::Out);
   }
 
   Index index(const ast::Expr &e) {

@@ -13,11 +13,11 @@ public:
   FormulaBuilder(const Program &p, Ensures &e, Refuse r) : program(p), clause(e), refusal(r) {}
 
   void run(const ast::Expr &expr) {
-    Arithmetic arithmetic(*this, program.dtype);
+    Arithmetic arithmetic(*this, program.dtype, program.op);
     const int v = arithmetic.value(expr);
     if (refused) return;
     const DType wanted = program.buffers[clause.target.buffer].dtype;
-    if (typeOf(v) != wanted) map(Function::Convert, v, kNone, wanted, expr.span);
+    if (typeOf(v) != wanted) arithmetic.convert(v, wanted, expr.span);
     if (int(clause.formula.size()) - 1 != v && typeOf(v) == wanted) refuse(expr.span, "this expression");
     settle(expr);
   }
@@ -30,7 +30,6 @@ public:
       node.variable = r->variable.name.text;
       const auto &name = std::get<ast::NameRef>(r->op->node);
       node.op = std::holds_alternative<const ast::Generic *>(name.ref) ? *program.op : name.op;
-      if (node.op == ReduceOp::Avg) refuse(r->op->span, "operator `avg`");
       of = r->body.get();
     }
     if (!source(*of, node)) {
@@ -44,14 +43,20 @@ public:
   }
 
   int scaleOf(const ast::Let &, ast::Span where) override { return refuse(where, "`.scale` in `ensures`"), 0; }
-  int constant(double value, ast::Span) override {
+  int constant(double value, DType type, ast::Span) override {
     Node node;
-    node.kind = Node::Kind::Constant, node.value = value, node.spread = Spread::Everywhere;
+    node.kind = Node::Kind::Constant, node.value = value, node.dtype = type, node.spread = Spread::Everywhere;
     return add(std::move(node));
   }
-  int argument(const std::string &scalar, ast::Span) override {
+  int index(const ast::Expr &expr, DType type) override {
     Node node;
-    node.kind = Node::Kind::Argument, node.scalar = scalar, node.spread = Spread::Everywhere;
+    node.kind = Node::Kind::Constant, node.number = indexOf(expr), node.dtype = type, node.spread = Spread::Everywhere;
+    if (!node.number) return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
+    return add(std::move(node));
+  }
+  int argument(const std::string &scalar, DType type, ast::Span) override {
+    Node node;
+    node.kind = Node::Kind::Argument, node.scalar = scalar, node.dtype = type, node.spread = Spread::Everywhere;
     return add(std::move(node));
   }
   int map(Function function, int a, int b, DType type, ast::Span) override {
@@ -63,7 +68,7 @@ public:
   }
   int rowReduce(RowOp op, int value, unsigned group, ast::Span) override {
     Node node;
-    node.kind = Node::Kind::RowReduce, node.rowOp = op, node.a = value, node.group = group;
+    node.kind = Node::Kind::RowReduce, node.rowOp = op, node.a = value, node.group = group, node.dtype = typeOf(value);
     node.spread = group ? Spread::Group : Spread::Row;
     return add(std::move(node));
   }

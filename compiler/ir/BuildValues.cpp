@@ -33,7 +33,7 @@ ValueId Builder::value(const ast::Expr &expr, Block &out, bool wide) {
   if (!ok) return 0;
   if (isArithmetic(expr)) {
     Block *before = std::exchange(block, &out);
-    const ValueId v = Arithmetic(*this, program.dtype).value(expr);
+    const ValueId v = arithmetic().value(expr);
     block = before;
     return v;
   }
@@ -71,7 +71,8 @@ ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool
 }
 
 ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
-  if (c.args.size() != 2) return refuse(expr.span, "an operator applied to more than two values", "write it as `op(op(a, b), c)`"), 0;
+  const DType type = sema::instantiate(expr.type.element, program.dtype);
+  if (type != program.dtype) return combineWide(c, expr, type, out);
   Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
   if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
   if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values", "write `(a + b) * 0.5`"), 0;
@@ -84,13 +85,23 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   op.a = value(*c.args[0], out);
   if (!loadFirst) op.b = value(*c.args[1], out);
   if (!ok) return 0;
-  if (typeOf(op.a) != program.dtype || typeOf(op.b) != program.dtype)
-    return refuse(expr.span, "an operator of the vector's type on what arithmetic computes"), 0;
   if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
     return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
   op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
   out.push_back(op);
   return op.result;
+}
+
+ValueId Builder::combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out) {
+  const DType in = ast::accumulatorOf(type);
+  const ValueId a = converted(value(*c.args[0], out, true), in, expr.span, out);
+  const ValueId b = converted(value(*c.args[1], out, true), in, expr.span, out);
+  if (!ok) return 0;
+  Block *before = std::exchange(block, &out);
+  const ReduceOp op = std::holds_alternative<const ast::Generic *>(c.op) ? *program.op : c.builtinOp;
+  const ValueId v = arithmetic().convert(arithmetic().combine(op, a, b, expr.span), type, expr.span);
+  block = before;
+  return v;
 }
 
 ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide) {

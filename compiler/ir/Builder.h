@@ -76,6 +76,8 @@ private:
   /// What arithmetic has loaded before it need not load again.
   ValueId load(const Slice &from, const ast::Expr &expr, Block &out, bool arithmetic);
   ValueId combine(const ast::Call &c, const ast::Expr &expr, Block &out);
+  /// The same of values that are not of the vectors' type, or of what is to be rounded later.
+  ValueId combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out);
   ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide);
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr);
@@ -85,11 +87,13 @@ private:
   // BuildArithmetic.cpp
   int operand(const ast::Expr &expr) override;
   int scaleOf(const ast::Let &quantised, ast::Span where) override;
-  int constant(double value, ast::Span where) override;
-  int argument(const std::string &scalar, ast::Span where) override;
+  int constant(double value, DType type, ast::Span where) override;
+  int index(const ast::Expr &expr, DType type) override;
+  int argument(const std::string &scalar, DType type, ast::Span where) override;
   int map(Function function, int a, int b, DType type, ast::Span where) override;
   int rowReduce(RowOp op, int value, unsigned group, ast::Span where) override;
   DType typeOf(int value) const override;
+  Arithmetic arithmetic() { return Arithmetic(*this, program.dtype, program.op); }
   ValueId quantise(const ast::Let &let, const ast::Call &call, Block &out);
   /// A value as a place takes it: what was accumulated in f32 rounds when it is stored.
   ValueId converted(ValueId v, DType type, ast::Span where, Block &out);

@@ -164,11 +164,12 @@ struct AwaitCredit {
   SourceOffset where = 0;
 };
 
-/// result = a number of the text, or the f32 scalar argument of this name.
+/// result = a number of the text, or that of ranks and loop variables, or the scalar argument of this name.
 struct Constant {
   ValueId result;
   double value;
   SourceOffset where = 0;
+  std::optional<Index> number = {}; ///< a whole number, instead of `value`
 };
 struct Argument {
   ValueId result;
@@ -176,10 +177,12 @@ struct Argument {
   SourceOffset where = 0;
 };
 
-/// What a Map does to each element. Operands and result are f32, but for Convert, which goes from any float type to that
-/// of its result, rounding to nearest even; to fp8 and i8 it saturates. Inverse is 1/a, and 0 for what is less than the
-/// least normal number: quant's.
-enum class Function { Negate, Abs, Exp, Rsqrt, Inverse, Convert, Add, Sub, Mul, Div, Min, Max };
+/// What a Map does to each element. Operands and result are of one type that is computed in: f32, f64 or an integer,
+/// which wraps; an integer divided by 0 is 0. Convert goes to the type of its result, from f32 or to f32 where one of the
+/// two is a narrower float; it rounds to nearest even, integers wrap, and from f32 to i8 it is quant's and saturates.
+/// Truncate makes an integer of a float, towards zero; what is too large becomes the largest, NaN 0. Inverse is 1/a, and 0
+/// for what is less than the least normal number: quant's.
+enum class Function { Negate, Abs, Exp, Rsqrt, Inverse, Convert, Truncate, Add, Sub, Mul, Div, Min, Max };
 llvm::StringRef keyword(Function function);
 
 /// result = function(a) or function(a, b), element by element. A value that is constant along a row, or everywhere,

@@ -124,7 +124,10 @@ private:
           os << " " << slot(s.box, s.slot);
           if (s.behind) os << " behind " << s.behind;
         },
-        [&](const Constant &s) { os << " " << s.value; }, [&](const Argument &s) { os << " " << s.scalar; },
+        [&](const Constant &s) {
+          if (s.number) os << " " << *s.number;
+          else os << " " << s.value;
+        }, [&](const Argument &s) { os << " " << s.scalar; },
         [&](const Map &s) {
           os << " " << keyword(s.function) << " " << str(s.a);
           if (s.b != kNone) os << ", " << str(s.b);

@@ -106,7 +106,7 @@ bool Length::operator==(const Length &other) const {
 }
 
 llvm::StringRef keyword(Function function) {
-  static constexpr const char *names[] = {"neg", "abs", "exp", "rsqrt", "inverse", "convert",
+  static constexpr const char *names[] = {"neg", "abs", "exp", "rsqrt", "inverse", "convert", "truncate",
                                           "add", "sub", "mul", "div", "min", "max"};
   return names[int(function)];
 }

@@ -129,6 +129,7 @@ struct FormulaNode {
   std::string variable = {};
   ReduceOp op = ReduceOp::Sum;
   double value = 0;        ///< of a Constant
+  std::optional<Index> number = {}; ///< a whole number, instead
   std::string scalar = {}; ///< of an Argument
   Function function = Function::Add;
   RowOp rowOp = RowOp::Sum;

@@ -103,17 +103,29 @@ private:
     if (!s.to.length.extents.empty()) fail("a count that is stored in more than one element");
   }
 
-  void number(ValueId v) {
+  static bool isNarrow(DType type) { return isFloat(type) && sizeOf(type) < 4; }
+
+  void number(ValueId v, DType type) {
     use(v);
-    if (error.empty() && program.values[v].dtype != DType::F32) fail("arithmetic on a value that is not f32");
+    if (error.empty() && program.values[v].dtype != type) fail("arithmetic on values of different types");
+    if (error.empty() && isNarrow(type)) fail("arithmetic in a narrow type");
   }
 
   void map(const Map &s) {
-    if (s.function == Function::Convert) return use(s.a);
-    number(s.a);
+    const DType type = program.values[s.result].dtype;
+    if (s.function == Function::Convert || s.function == Function::Truncate) {
+      use(s.a);
+      if (!error.empty()) return;
+      const DType from = program.values[s.a].dtype;
+      const bool other = from != DType::F32 && type != DType::F32;
+      if (other && (isNarrow(from) || isNarrow(type))) fail("a conversion of a narrow float but to or from f32");
+      if (s.function == Function::Truncate && (!isFloat(from) || isFloat(type))) fail("no float that becomes an integer");
+      return;
+    }
+    number(s.a, type);
     const bool unary = s.function < Function::Add;
     if (unary != (s.b == kNone)) return fail("a function of another number of operands");
-    if (!unary) number(s.b);
+    if (!unary) number(s.b, type);
   }
 
   void slot(MailboxId box, const Index &i) {
@@ -163,14 +175,16 @@ private:
           if (!s.to.owner) return fail("a multicast into what is no window");
           toAll(*s.to.owner, s.to.index, s.to.length);
         },
-        [](const Constant &) {},
+        [&](const Constant &s) {
+          if (s.number) index(*s.number);
+        },
         [&](const Argument &s) {
-          if (llvm::none_of(program.scalars, [&](const Scalar &a) { return a.name == s.scalar && !a.isIndex(); }))
+          if (llvm::none_of(program.scalars, [&](const Scalar &a) { return a.name == s.scalar && !a.rank; }))
             fail("no such scalar");
         },
         [&](const Map &s) { map(s); },
         [&](const RowReduce &s) {
-          number(s.value);
+          number(s.value, program.values[s.result].dtype);
           if (loop && !loop->rows) fail("a row reduction in a packet loop that is not one of rows");
         },
         [&](const Send &s) {

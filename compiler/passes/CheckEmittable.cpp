@@ -18,7 +18,6 @@ public:
         refuse(program.body.front(), "a `" + keyword(box.sync).str() + "` mailbox with payload as it is");
     if (program.hasCounts()) counted();
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
-    walk(program.body, [&](const Stmt &stmt) { arithmetic(stmt); });
     return ok;
   }
 
@@ -83,20 +82,6 @@ private:
     for (const Stmt &stmt : loop.body)
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
         refuse(stmt, "a group of " + std::to_string(reduce->group) + " elements in packets of " + std::to_string(elements));
-  }
-
-  /// What is rounded to another type than the packets' is stored so, and not computed with.
-  void arithmetic(const Stmt &stmt) {
-    const auto other = [&](ValueId v) {
-      if (v == kNone) return;
-      walk(program.body, [&](const Stmt &s) {
-        const auto *map = std::get_if<Map>(&s.op());
-        if (map && map->result == v && map->function == Function::Convert && program.values[v].dtype != DType::F32 &&
-            program.values[v].dtype != program.dtype)
-          refuse(stmt, "arithmetic on what is rounded to `" + std::string(keyword(program.values[v].dtype)) + "`");
-      });
-    };
-    if (const auto *map = std::get_if<Map>(&stmt.op())) other(map->a), other(map->b);
   }
 
   void packetStatement(const Stmt &stmt) {

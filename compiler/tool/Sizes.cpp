@@ -25,7 +25,7 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
     if (name == scalar.name) {
       if (!isScalar(value.str(), scalar.type))
         throw Failure{Exit::BadInput, "`" + scalar.name + "=" + value.str() + "`: " +
-                                          (scalar.type == "f32" || scalar.type == "f64" ? "no number that an " + scalar.type + " can be"
+                                          (isFloatName(scalar.type) ? "no number that an " + scalar.type + " can be"
                                                                                         : "no whole number")};
       sizes.scalars[scalar.name] = value.str();
       return;

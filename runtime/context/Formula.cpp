@@ -3,6 +3,7 @@
 #include "context/Values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,19 +12,27 @@ namespace {
 
 using Step = Manifest::Promise::Step;
 
+/// An element of a type as what it is computed with in: the bits of an f32 for narrow floats.
+using Bits = std::uint64_t;
+
 /// A step's values: one for each element, for each of one row, for each row, group of a row, or all.
 struct Vector {
   enum class Kind { Element, Row, PerRow, PerGroup, All } kind = Kind::Element;
   std::uint64_t group = 0;
-  std::vector<float> values = {};
+  std::vector<Bits> values = {};
 };
 
-float leastOf(float a, float b) {
-  if (a != a || b != b) return std::numeric_limits<float>::quiet_NaN();
+bool isSigned(DType type) { return type == DType::I8 || type == DType::I32 || type == DType::I64; }
+bool isNarrow(DType type) { return isFloat(type) && sizeOf(type) < 4; }
+
+template <class W>
+W leastOf(W a, W b) {
+  if (a != a || b != b) return std::numeric_limits<W>::quiet_NaN();
   return a < b || (a == b && std::signbit(a)) ? a : b;
 }
-float largestOf(float a, float b) {
-  if (a != a || b != b) return std::numeric_limits<float>::quiet_NaN();
+template <class W>
+W largestOf(W a, W b) {
+  if (a != a || b != b) return std::numeric_limits<W>::quiet_NaN();
   return a > b || (a == b && !std::signbit(a)) ? a : b;
 }
 
@@ -38,13 +47,25 @@ float exponential(float x) {
   for (float term : {0x1.555556p-5f, 0x1.555556p-3f, 0.5f, 1.0f, 1.0f}) p = std::fma(p, r, term);
   return std::ldexp(p, int(n));
 }
+double exponential(double x) {
+  if (x != x) return x;
+  x = x < -750.0 ? -750.0 : x > 710.0 ? 710.0 : x;
+  const volatile double shifted = std::fma(x, 0x1.71547652b82fep+0, 0x1.8p+52);
+  const double n = shifted - 0x1.8p+52;
+  const double r = std::fma(n, -0x1.abc9e3b39803fp-56, std::fma(n, -0x1.62e42fefa39efp-1, x));
+  double p = 1.0 / 6227020800;
+  for (double factorial : {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0})
+    p = std::fma(p, r, 1.0 / factorial);
+  return std::ldexp(p, int(n));
+}
 
-float apply(const std::string &function, float a, float b) {
+template <class W>
+W apply(const std::string &function, W a, W b) {
   if (function == "neg") return -a;
   if (function == "abs") return std::fabs(a);
   if (function == "exp") return exponential(a);
-  if (function == "rsqrt") return float(1 / std::sqrt(double(a)));
-  if (function == "inverse") return a < std::numeric_limits<float>::min() ? 0.0f : 1.0f / a;
+  if (function == "rsqrt") return sizeof(W) == 4 ? W(1 / std::sqrt(double(a))) : W(1) / std::sqrt(a);
+  if (function == "inverse") return a < std::numeric_limits<W>::min() ? W(0) : W(1) / a;
   if (function == "add") return a + b;
   if (function == "sub") return a - b;
   if (function == "mul") return a * b;
@@ -53,26 +74,94 @@ float apply(const std::string &function, float a, float b) {
   return largestOf(a, b);
 }
 
-float reduced(ReduceOp op, float a, float b) {
+/// The bits of an integer type, of a number with more.
+Bits cut(DType type, std::uint64_t value) {
+  const unsigned unused = 64 - 8 * sizeOf(type);
+  return value << unused >> unused;
+}
+std::int64_t number(DType type, Bits bits) {
+  const unsigned unused = 64 - 8 * sizeOf(type);
+  return isSigned(type) ? std::int64_t(bits << unused) >> unused : std::int64_t(bits);
+}
+
+/// Integers wrap; what is divided by 0 is 0.
+Bits applyToIntegers(const std::string &function, DType type, Bits a, Bits b) {
+  const std::int64_t x = number(type, a), y = number(type, b);
+  const bool less = isSigned(type) ? x < y : a < b;
+  const auto wrapped = [&](std::uint64_t v) { return cut(type, v); };
+  if (function == "neg" || (function == "abs" && isSigned(type) && x < 0)) return wrapped(0 - a);
+  if (function == "abs") return a;
+  if (function == "add") return wrapped(a + b);
+  if (function == "sub") return wrapped(a - b);
+  if (function == "mul") return wrapped(a * b);
+  if (function == "min") return less ? a : b;
+  if (function == "max") return less ? b : a;
+  if (b == 0) return 0;
+  if (!isSigned(type)) return a / b;
+  return y == -1 ? wrapped(0 - a) : wrapped(std::uint64_t(x / y));
+}
+
+Bits apply(const std::string &function, DType type, Bits a, Bits b) {
+  if (!isFloat(type)) return applyToIntegers(function, type, a, b);
+  if (type == DType::F64)
+    return std::bit_cast<Bits>(apply(function, std::bit_cast<double>(a), std::bit_cast<double>(b)));
+  return std::bit_cast<std::uint32_t>(
+      apply(function, std::bit_cast<float>(std::uint32_t(a)), std::bit_cast<float>(std::uint32_t(b))));
+}
+
+Bits ofFloat(float value) { return std::bit_cast<std::uint32_t>(value); }
+float asFloat(Bits bits) { return std::bit_cast<float>(std::uint32_t(bits)); }
+
+double real(DType type, Bits bits) {
+  if (type == DType::F64) return std::bit_cast<double>(bits);
+  if (isFloat(type)) return asFloat(bits);
+  return isSigned(type) ? double(number(type, bits)) : double(bits);
+}
+
+/// As quant has it: to nearest even and bounded, NaN being 0.
+Bits nearest8(float value) {
+  if (value != value) return 0;
+  return std::uint64_t(int(std::nearbyint(std::clamp(value, -128.0f, 127.0f)))) & 0xff;
+}
+
+/// Towards zero and bounded, NaN being 0.
+Bits truncated(DType type, double value) {
+  const unsigned bits = 8 * sizeOf(type) - (isSigned(type) ? 1 : 0);
+  if (value != value || (!isSigned(type) && value < 0)) return 0;
+  if (value >= std::ldexp(1.0, int(bits))) return cut(type, bits == 64 ? ~0ull : (1ull << bits) - 1);
+  if (value < -std::ldexp(1.0, int(bits))) return cut(type, 1ull << bits);
+  return cut(type, value < 0 ? std::uint64_t(std::int64_t(value)) : std::uint64_t(value));
+}
+
+Bits converted(DType from, DType to, Bits bits) {
+  const bool isF32 = isFloat(from) && from != DType::F64;
+  if (to == DType::F64) return std::bit_cast<Bits>(real(from, bits));
+  if (!isFloat(to)) return isF32 ? nearest8(asFloat(bits)) : cut(to, std::uint64_t(number(from, bits)));
+  if (isF32) return isNarrow(to) ? ofFloat(widen(to, narrow(to, asFloat(bits)))) : bits;
+  if (from == DType::U64) return ofFloat(float(bits)); // not by way of a double
+  return ofFloat(isFloat(from) ? float(real(from, bits)) : float(number(from, bits)));
+}
+
+std::string nameOf(ReduceOp op) {
   switch (op) {
-  case ReduceOp::Prod: return a * b;
-  case ReduceOp::Min: return leastOf(a, b);
-  case ReduceOp::Max: return largestOf(a, b);
-  default: return a + b;
+  case ReduceOp::Prod: return "mul";
+  case ReduceOp::Min: return "min";
+  case ReduceOp::Max: return "max";
+  default: return "add";
   }
 }
 
 /// A balanced binary tree, padded with what changes nothing.
-float tree(const float *values, std::uint64_t count, bool largest) {
-  std::vector<float> level(values, values + count);
-  const float nothing = largest ? -std::numeric_limits<float>::infinity() : 0.0f;
+template <class W>
+W tree(std::vector<W> level, bool largest) {
+  const W nothing = largest ? -std::numeric_limits<W>::infinity() : W(0);
   while (level.size() > 1) {
     if (level.size() % 2) level.push_back(nothing);
     for (std::size_t i = 0; i < level.size() / 2; ++i)
       level[i] = largest ? largestOf(level[2 * i], level[2 * i + 1]) : level[2 * i] + level[2 * i + 1];
     level.resize(level.size() / 2);
   }
-  return level.empty() ? nothing : largest ? level[0] : level[0] + 0.0f;
+  return level.empty() ? nothing : largest ? level[0] : level[0] + W(0);
 }
 
 class Evaluation {
@@ -80,7 +169,7 @@ public:
   Evaluation(const Manifest::Promise &p, std::uint64_t length, const LaunchSizes &s, const ReadPart &r)
       : promise(p), length(length), sizes(s), read(r) {}
 
-  std::vector<float> run() {
+  std::vector<std::uint64_t> run() {
     for (const Step &step : promise.steps) vectors.push_back(source(step));
     bool noRows = false;
     for (const Vector &v : vectors) elements = std::max<std::uint64_t>(elements, v.values.size());
@@ -113,23 +202,44 @@ private:
     case Step::Kind::Exit: v.values = read(step.sources.front(), true); break;
     case Step::Kind::Reduction:
       for (std::size_t r = 0; r < step.sources.size(); ++r) {
-        const std::vector<float> next = read(step.sources[r], false);
+        const std::vector<Bits> next = read(step.sources[r], false);
         if (r == 0) v.values = next;
-        for (std::size_t i = 0; r != 0 && i < next.size(); ++i) v.values[i] = reduced(step.op, v.values[i], next[i]);
+        for (std::size_t i = 0; r != 0 && i < next.size(); ++i)
+          v.values[i] = apply(nameOf(step.op), step.dtype, v.values[i], next[i]);
       }
+      if (step.op == ReduceOp::Avg)
+        for (Bits &value : v.values) value = apply("mul", step.dtype, value, share(step.dtype, step.sources.size()));
       break;
-    case Step::Kind::Constant: v = {Vector::Kind::All, 0, {float(step.value)}}; break;
-    case Step::Kind::Scalar: v = {Vector::Kind::All, 0, {float(sizes.scalars.at(step.scalar).real)}}; break;
+    case Step::Kind::Constant: v = {Vector::Kind::All, 0, {constant(step)}}; break;
+    case Step::Kind::Scalar: v = {Vector::Kind::All, 0, {scalar(step)}}; break;
     case Step::Kind::Map:
     case Step::Kind::RowReduce: break;
     }
     return v;
   }
 
+  static Bits constant(const Step &step) {
+    if (!isFloat(step.dtype)) return cut(step.dtype, std::uint64_t(step.whole.value_or(0)));
+    const double value = step.whole ? double(*step.whole) : step.value;
+    return step.dtype == DType::F64 ? std::bit_cast<Bits>(value) : ofFloat(float(value));
+  }
+
+  Bits scalar(const Step &step) const {
+    const Scalar &given = sizes.scalars.at(step.scalar);
+    if (!isFloat(step.dtype)) return cut(step.dtype, std::uint64_t(given.integer));
+    if (step.dtype == DType::F64) return std::bit_cast<Bits>(given.real);
+    return ofFloat(widen(step.dtype, narrow(step.dtype, float(given.real))));
+  }
+
+  /// 1/count, rounded.
+  static Bits share(DType type, std::size_t count) {
+    return type == DType::F64 ? std::bit_cast<Bits>(1.0 / double(count)) : ofFloat(1.0f / float(count));
+  }
+
   std::uint64_t rows() const { return length == 0 ? 0 : elements / length; }
   std::uint64_t groupsOfRow(std::uint64_t group) const { return (length + group - 1) / group; }
 
-  float at(const Vector &v, std::uint64_t i) const {
+  Bits at(const Vector &v, std::uint64_t i) const {
     switch (v.kind) {
     case Vector::Kind::Element: return v.values[i];
     case Vector::Kind::Row: return v.values[i % length];
@@ -167,13 +277,11 @@ private:
     out.values.resize(countOf(out));
     for (std::uint64_t i = 0; i < out.values.size(); ++i) {
       const std::uint64_t e = elementOf(out, i);
-      out.values[i] = step.function == "convert" ? rounded(step.dtype, at(a, e)) : apply(step.function, at(a, e), at(b, e));
+      const DType from = promise.steps[std::size_t(step.a)].dtype;
+      out.values[i] = step.function == "convert"    ? converted(from, step.dtype, at(a, e))
+                      : step.function == "truncate" ? truncated(step.dtype, real(from, at(a, e)))
+                                                    : apply(step.function, step.dtype, at(a, e), at(b, e));
     }
-  }
-
-  static float rounded(DType type, float value) {
-    const std::uint64_t bits = roundTo(type, value);
-    return type == DType::I8 ? float(std::int8_t(bits)) : widen(type, bits);
   }
 
   void reduceRows(const Step &step, Vector &out) {
@@ -182,24 +290,22 @@ private:
     out.kind = step.group ? Vector::Kind::PerGroup : Vector::Kind::PerRow, out.group = step.group;
     for (std::uint64_t row = 0; row < rows(); ++row)
       for (std::uint64_t begin = 0; begin < length; begin += unit) {
-        const std::uint64_t count = std::min(unit, length - begin);
-        const float v = tree(of.values.data() + row * length + begin, count, step.function == "rowmax");
-        out.values.push_back(step.function == "rowmean" ? v * (1.0f / float(length)) : v);
+        std::vector<float> part;
+        for (std::uint64_t i = begin; i < std::min(begin + unit, length); ++i) part.push_back(asFloat(of.values[row * length + i]));
+        const float v = tree(std::move(part), step.function == "rowmax");
+        out.values.push_back(ofFloat(step.function == "rowmean" ? v * (1.0f / float(length)) : v));
       }
   }
 };
 
 } // namespace
 
-std::uint64_t roundTo(DType type, float value) {
-  if (type != DType::I8) return narrow(type, value);
-  if (value != value) return 0;
-  return std::uint64_t(int(std::nearbyint(std::clamp(value, -128.0f, 127.0f)))) & 0xff;
-}
-
-std::vector<float> evaluate(const Manifest::Promise &promise, std::uint64_t rowLength, const LaunchSizes &sizes,
-                            const ReadPart &read) {
+std::vector<std::uint64_t> evaluate(const Manifest::Promise &promise, std::uint64_t rowLength, const LaunchSizes &sizes,
+                                    const ReadPart &read) {
   return Evaluation(promise, rowLength, sizes, read).run();
 }
+
+std::uint64_t computedWith(DType type, std::uint64_t bits) { return isNarrow(type) ? ofFloat(widen(type, bits)) : bits; }
+std::uint64_t stored(DType type, std::uint64_t bits) { return isNarrow(type) ? narrow(type, asFloat(bits)) : bits; }
 
 } // namespace coll

@@ -5,14 +5,15 @@
 
 namespace coll {
 
-/// Sources of one launch, as f32, by the parts of arguments that they are.
-using ReadPart = std::function<std::vector<float>(const Manifest::Promise::Part &part, bool atExit)>;
+/// The bits of an element as those of what it is computed with in, f32 for narrow floats, and back, rounded.
+std::uint64_t computedWith(DType type, std::uint64_t bits);
+std::uint64_t stored(DType type, std::uint64_t bits);
 
-/// The elements that the output of a promise with steps must hold. `rowLength` is that of a row of its vectors.
-std::vector<float> evaluate(const Manifest::Promise &promise, std::uint64_t rowLength, const LaunchSizes &sizes,
-                            const ReadPart &read);
+/// Sources of one launch, as computedWith has them, by the parts of arguments that they are.
+using ReadPart = std::function<std::vector<std::uint64_t>(const Manifest::Promise::Part &part, bool atExit)>;
 
-/// A float in the bits of a type; to an integer of 8 bits, rounded to nearest even and bounded, NaN being 0.
-std::uint64_t roundTo(DType type, float value);
+/// The elements that the output of a promise with steps must hold, likewise. `rowLength` is that of a row of its vectors.
+std::vector<std::uint64_t> evaluate(const Manifest::Promise &promise, std::uint64_t rowLength, const LaunchSizes &sizes,
+                                    const ReadPart &read);
 
 } // namespace coll

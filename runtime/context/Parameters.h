@@ -3,6 +3,7 @@
 #pragma once
 
 #include "coll/coll.h"
+#include "context/Values.h"
 
 #include <array>
 #include <bit>
@@ -27,17 +28,24 @@ struct ParameterBlock {
   }
 };
 
+/// Whether a scalar's type is a float's.
+inline bool isFloatName(const std::string &type) {
+  const auto dtype = parseDType(type);
+  return dtype && isFloat(*dtype);
+}
+
 /// The bits of a scalar as its declared type wants them. Types of the language that are no numbers are ranks.
 inline std::uint64_t scalarBits(const Scalar &value, const std::string &type) {
   if (type == "f32") return std::bit_cast<std::uint32_t>(float(value.real));
   if (type == "f64") return std::bit_cast<std::uint64_t>(value.real);
+  if (isFloatName(type)) return narrow(*parseDType(type), float(value.real));
   return std::uint64_t(value.integer);
 }
 
 /// Whether a text is a number of a scalar's type: no f32 is as large as 1e60, no rank is half.
 inline bool isScalar(const std::string &text, const std::string &type) {
   char *end = nullptr;
-  if (type == "f32" || type == "f64") {
+  if (isFloatName(type)) {
     const double value = std::strtod(text.c_str(), &end);
     return end != text.c_str() && !*end && (type == "f64" || !std::isfinite(value) || std::isfinite(float(value)));
   }
@@ -47,7 +55,7 @@ inline bool isScalar(const std::string &text, const std::string &type) {
 
 /// A scalar as a person writes it: "2", "1e-6".
 inline Scalar parseScalar(const std::string &text, const std::string &type) {
-  if (type == "f32" || type == "f64") return Scalar(std::strtod(text.c_str(), nullptr));
+  if (isFloatName(type)) return Scalar(std::strtod(text.c_str(), nullptr));
   return Scalar(std::int64_t(std::strtoll(text.c_str(), nullptr, 0)));
 }
 

@@ -109,20 +109,20 @@ void Reference::compute(const Manifest::Promise &promise, const LaunchSizes &siz
                         std::vector<std::byte> &output) const {
   const auto read = [&](const Manifest::Promise::Part &part, bool atExit) {
     const DType type = manifest.arguments[part.argument].dtype;
-    const std::vector<std::byte> stored =
+    const std::vector<std::byte> held =
         atExit ? expected(int(part.rank), part.argument, sizes, inputs) : inputs(int(part.rank), part.argument);
     const auto [begin, count] = placeOf(part, sizes);
-    std::vector<float> values(count);
+    std::vector<std::uint64_t> values(count);
     for (std::uint64_t i = 0; i < count; ++i)
-      values[i] = widen(type, readElement(type, stored.data() + (begin + i) * sizeOf(type)));
+      values[i] = computedWith(type, readElement(type, held.data() + (begin + i) * sizeOf(type)));
     return values;
   };
   Manifest::Argument row{"", Direction::In, manifest.dtype, promise.rowExtents};
-  const std::vector<float> values = evaluate(promise, manifest.elements(row, sizes.extents), sizes, read);
+  const std::vector<std::uint64_t> values = evaluate(promise, manifest.elements(row, sizes.extents), sizes, read);
   const DType type = manifest.arguments[promise.output.argument].dtype;
   const auto [begin, count] = placeOf(promise.output, sizes);
   for (std::uint64_t i = 0; i < count && i < values.size(); ++i)
-    writeElement(type, output.data() + (begin + i) * sizeOf(type), roundTo(type, values[i]));
+    writeElement(type, output.data() + (begin + i) * sizeOf(type), stored(type, values[i]));
 }
 
 /// The number of elements that a part of an input says.

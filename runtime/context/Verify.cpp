@@ -1,5 +1,6 @@
 #include "context/Verify.h"
 
+#include "context/Parameters.h"
 #include "context/Values.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ private:
   std::string scalarsText() const {
     std::string text;
     for (std::size_t i = 0; i < manifest.scalars.size(); ++i) {
-      const bool real = manifest.scalars[i].type == "f32" || manifest.scalars[i].type == "f64";
+      const bool real = isFloatName(manifest.scalars[i].type);
       text += (i ? ", " : " (") + manifest.scalars[i].name + " = " +
               (real ? std::to_string(launch.scalars[i].real) : std::to_string(launch.scalars[i].integer));
     }

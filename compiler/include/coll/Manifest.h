@@ -68,7 +68,7 @@ struct Manifest {
         Input,     ///< a source, at entry
         Exit,      ///< a source, an output of the same rank, at exit
         Reduction, ///< several sources, reduced with `op`
-        Constant,  ///< `value`
+        Constant,  ///< `value`, or the number `whole`
         Scalar,    ///< the argument `scalar`
         Map,       ///< `function` of steps a and b, each element alone
         RowReduce, ///< `function` of the rows of step a, or of groups of `group` in them
@@ -77,8 +77,9 @@ struct Manifest {
       std::vector<Part> sources;
       ReduceOp op = ReduceOp::Sum;
       double value = 0;
+      std::optional<std::int64_t> whole = {};
       std::string scalar;
-      std::string function; ///< neg abs exp rsqrt inverse convert add sub mul div min max; rowsum rowmean rowmax
+      std::string function; ///< neg abs exp rsqrt inverse convert truncate add sub mul div min max; rowsum rowmean rowmax
       unsigned group = 0;
       int a = -1, b = -1;
     };

@@ -1,34 +1,82 @@
-// Arithmetic on packets, element by element in f32: what the expressions of an algorithm are written in. No operation is
-// contracted or approximate, so ranks, modes and the host agree to the bit; what is said of rounding holds for each one.
+// Arithmetic on packets, element by element: what the expressions of an algorithm are written in. Narrow floats are
+// computed with in f32, everything else in its own type. No operation is contracted or approximate, so ranks, modes and the
+// host agree to the bit; what is said of rounding holds for each one.
 #pragma once
 
 #include "coll/slots.h"
 
 namespace coll {
 
-/// The elements of a packet, or one number that stands for as many as there are.
-template <u32 kCount>
-struct Floats {
+/// The elements of a packet in the type that they are computed with in, or one number that stands for as many as there are.
+template <class W, u32 kCount>
+struct Elements {
   static constexpr u32 kElements = kCount;
-  float value[kCount];
+  W value[kCount];
 };
-using Number = Floats<1>;
+template <u32 kCount>
+using Floats = Elements<float, kCount>;
+template <class W>
+using NumberOf = Elements<W, 1>;
+using Number = NumberOf<float>;
 
-/// A packet of T as floats, and back, rounded to nearest even.
-template <class T, class P>
-__device__ inline Floats<P::kElements> widen(const P &p) {
+namespace detail {
+
+template <class T, class Wide, bool kFloat>
+struct ComputedIn { using Type = T; };
+template <class T, class Wide>
+struct ComputedIn<T, Wide, true> { using Type = Wide; };
+
+} // namespace detail
+
+/// What elements of T are computed with in.
+template <class T>
+using Computed = typename detail::ComputedIn<T, typename Arithmetic<T>::Wide, detail::kIsFloat<typename Arithmetic<T>::Wide>>::Type;
+
+namespace detail {
+
+/// A word's elements of T in the type that they are computed with in, and back.
+template <class T>
+__device__ inline void widenWord(const u32 *word, Computed<T> *v) {
   using A = Arithmetic<T>;
-  Floats<P::kElements> f;
+  if constexpr (sizeof(Computed<T>) == sizeof(typename A::Wide)) {
+    A::widen(word, v);
+  } else { // an integer of 8 bits
+    typename A::Wide wide[A::kElements];
+    A::widen(word, wide);
 #pragma unroll
-  for (u32 u = 0; u < P::kWords / A::kWords; ++u) A::widen(p.word + u * A::kWords, f.value + u * A::kElements);
+    for (u32 e = 0; e < A::kElements; ++e) v[e] = Computed<T>(wide[e]);
+  }
+}
+template <class T>
+__device__ inline void narrowWord(const Computed<T> *v, u32 *word) {
+  using A = Arithmetic<T>;
+  if constexpr (sizeof(Computed<T>) == sizeof(typename A::Wide)) {
+    A::narrow(v, word);
+  } else {
+    typename A::Wide wide[A::kElements];
+#pragma unroll
+    for (u32 e = 0; e < A::kElements; ++e) wide[e] = v[e];
+    A::narrow(wide, word);
+  }
+}
+
+} // namespace detail
+
+/// A packet of T as elements to compute with, and back, rounded to nearest even.
+template <class T, class P>
+__device__ inline Elements<Computed<T>, P::kElements> widen(const P &p) {
+  using A = Arithmetic<T>;
+  Elements<Computed<T>, P::kElements> f;
+#pragma unroll
+  for (u32 u = 0; u < P::kWords / A::kWords; ++u) detail::widenWord<T>(p.word + u * A::kWords, f.value + u * A::kElements);
   return f;
 }
 template <class T, class P>
-__device__ inline P narrow(const Floats<P::kElements> &f) {
+__device__ inline P narrow(const Elements<Computed<T>, P::kElements> &f) {
   using A = Arithmetic<T>;
   P p;
 #pragma unroll
-  for (u32 u = 0; u < P::kWords / A::kWords; ++u) A::narrow(f.value + u * A::kElements, p.word + u * A::kWords);
+  for (u32 u = 0; u < P::kWords / A::kWords; ++u) detail::narrowWord<T>(f.value + u * A::kElements, p.word + u * A::kWords);
   return p;
 }
 
@@ -42,67 +90,88 @@ __device__ inline Floats<P::kElements> floatsOf(const Accumulator<T, P> &acc) {
   return f;
 }
 
-template <u32 kCount, class F>
-__device__ inline Floats<kCount> each(const Floats<kCount> &a, F f) {
-  Floats<kCount> r;
+template <class R, class W, u32 kCount, class F>
+__device__ inline Elements<R, kCount> each(const Elements<W, kCount> &a, F f) {
+  Elements<R, kCount> r;
 #pragma unroll
   for (u32 e = 0; e < kCount; ++e) r.value[e] = f(a.value[e]);
   return r;
 }
 
-template <u32 kA, u32 kB, class F>
-__device__ inline Floats<(kA > kB ? kA : kB)> both(const Floats<kA> &a, const Floats<kB> &b, F f) {
+template <class W, u32 kA, u32 kB, class F>
+__device__ inline Elements<W, (kA > kB ? kA : kB)> both(const Elements<W, kA> &a, const Elements<W, kB> &b, F f) {
   static_assert(kA == kB || kA == 1 || kB == 1, "vectors of different length");
-  Floats<(kA > kB ? kA : kB)> r;
+  Elements<W, (kA > kB ? kA : kB)> r;
 #pragma unroll
   for (u32 e = 0; e < r.kElements; ++e) r.value[e] = f(a.value[kA == 1 ? 0 : e], b.value[kB == 1 ? 0 : e]);
   return r;
 }
 
+/// What integers have beside the operators of reductions: all of it wraps, and what is divided by 0 is 0.
+template <class W>
+__device__ inline W difference(W a, W b) {
+  using U = typename Wrapping<W>::Type;
+  if constexpr (kIsFloat<W>) return ptx::add(a, -b);
+  else return W(U(a) - U(b));
+}
+template <class W>
+__device__ inline W quotient(W a, W b) {
+  if constexpr (kIsFloat<W>) return ptx::divide(a, b);
+  else return b == 0 ? W(0) : b == W(-1) && W(-1) < W(0) ? difference(W(0), a) : W(a / b);
+}
+__device__ inline float magnitude(float v) { return ptx::bitsToFloat(ptx::floatToBits(v) & 0x7fffffffu); }
+__device__ inline double magnitude(double v) { return ptx::bitsToDouble(ptx::doubleToBits(v) & ~0ull >> 1); }
+template <class W>
+__device__ inline W magnitude(W v) { return v < W(0) ? difference(W(0), v) : v; }
+
 } // namespace detail
 
-template <u32 kA, u32 kB>
-__device__ inline auto operator+(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return ptx::add(x, y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto operator+(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return Sum::apply(x, y); });
 }
-template <u32 kA, u32 kB>
-__device__ inline auto operator-(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return ptx::add(x, -y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto operator-(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return detail::difference(x, y); });
 }
-template <u32 kA, u32 kB>
-__device__ inline auto operator*(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return ptx::multiply(x, y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto operator*(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return Prod::apply(x, y); });
 }
-template <u32 kA, u32 kB>
-__device__ inline auto operator/(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return ptx::divide(x, y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto operator/(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return detail::quotient(x, y); });
 }
 /// NaN if either side is one.
-template <u32 kA, u32 kB>
-__device__ inline auto min(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return Min::apply(x, y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto min(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return Min::apply(x, y); });
 }
-template <u32 kA, u32 kB>
-__device__ inline auto max(const Floats<kA> &a, const Floats<kB> &b) {
-  return detail::both(a, b, [](float x, float y) { return Max::apply(x, y); });
+template <class W, u32 kA, u32 kB>
+__device__ inline auto max(const Elements<W, kA> &a, const Elements<W, kB> &b) {
+  return detail::both(a, b, [](W x, W y) { return Max::apply(x, y); });
 }
-template <u32 kA>
-__device__ inline Floats<kA> operator-(const Floats<kA> &a) {
-  return detail::each(a, [](float x) { return -x; });
+template <class W, u32 kA>
+__device__ inline auto operator-(const Elements<W, kA> &a) {
+  if constexpr (detail::kIsFloat<W>) return detail::each<W>(a, [](W x) { return -x; });
+  else return detail::each<W>(a, [](W x) { return detail::difference(W(0), x); });
 }
-template <u32 kA>
-__device__ inline Floats<kA> abs(const Floats<kA> &a) {
-  return detail::each(a, [](float x) { return ptx::bitsToFloat(ptx::floatToBits(x) & 0x7fffffffu); });
+template <class W, u32 kA>
+__device__ inline auto abs(const Elements<W, kA> &a) {
+  return detail::each<W>(a, [](W x) { return detail::magnitude(x); });
 }
-/// Correctly rounded.
-template <u32 kA>
-__device__ inline Floats<kA> rsqrt(const Floats<kA> &a) {
-  return detail::each(a, [](float x) { return ptx::rsqrt(x); });
+/// Correctly rounded in f32; in f64 the square root and the quotient each.
+template <class W, u32 kA>
+__device__ inline auto rsqrt(const Elements<W, kA> &a) {
+  return detail::each<W>(a, [](W x) {
+    if constexpr (sizeof(W) == 4) return ptx::rsqrt(x);
+    else return ptx::divide(1.0, ptx::squareRoot(x));
+  });
 }
 /// 1/a, and 0 for what is less than the least normal number.
 template <u32 kA>
 __device__ inline Floats<kA> inverse(const Floats<kA> &a) {
-  return detail::each(a, [](float x) { return x < 0x1p-126f ? 0.0f : ptx::divide(1.0f, x); });
+  return detail::each<float>(a, [](float x) { return x < 0x1p-126f ? 0.0f : ptx::divide(1.0f, x); });
 }
 
 namespace detail {
@@ -125,11 +194,50 @@ __device__ inline float exponential(float x) {
   return ptx::multiply(p, ptx::bitsToFloat(u32(exponent - half + 127) << 23));
 }
 
+/// The same of 64 bits, with a longer series.
+__device__ inline double exponential(double x) {
+  if (x != x) return ptx::bitsToDouble(~0ull >> 1);
+  x = x < -750.0 ? -750.0 : x > 710.0 ? 710.0 : x;
+  const double shifted = ptx::fma(x, 0x1.71547652b82fep+0, 0x1.8p+52), n = ptx::add(shifted, -0x1.8p+52);
+  const double r = ptx::fma(n, -0x1.abc9e3b39803fp-56, ptx::fma(n, -0x1.62e42fefa39efp-1, x));
+  constexpr double kTerms[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
+                               1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
+  double p = 1.0 / 6227020800; // 1/13!
+#pragma unroll
+  for (u32 k = 0; k < 13; ++k) p = ptx::fma(p, r, kTerms[k]);
+  const int exponent = int(n), half = exponent / 2;
+  p = ptx::multiply(p, ptx::bitsToDouble(u64(half + 1023) << 52));
+  return ptx::multiply(p, ptx::bitsToDouble(u64(exponent - half + 1023) << 52));
+}
+
 } // namespace detail
 
-template <u32 kA>
-__device__ inline Floats<kA> exp(const Floats<kA> &a) {
-  return detail::each(a, [](float x) { return detail::exponential(x); });
+template <class W, u32 kA>
+__device__ inline auto exp(const Elements<W, kA> &a) {
+  return detail::each<W>(a, [](W x) { return detail::exponential(x); });
+}
+
+namespace detail {
+
+/// An element in another type: to nearest even; integers wrap. A float becomes an integer towards zero; what is too large
+/// becomes the largest, NaN 0.
+template <class W, class V>
+__device__ inline W converted(V v) {
+  if constexpr (kIsFloat<V> && !kIsFloat<W>) {
+    constexpr bool kSigned = W(-1) < W(0);
+    constexpr V kBeyond = V(W(1) << (8 * sizeof(W) - 2)) * (kSigned ? 2 : 4); // the least that is too large
+    if (v != v || (!kSigned && v < 0)) return W(0);
+    if (v >= kBeyond) return kSigned ? W(~(u64(1) << (8 * sizeof(W) - 1))) : W(~u64(0));
+    if (kSigned && v < -kBeyond) return W(u64(1) << (8 * sizeof(W) - 1));
+  }
+  return W(v);
+}
+
+} // namespace detail
+
+template <class W, class V, u32 kA>
+__device__ inline Elements<W, kA> as(const Elements<V, kA> &a) {
+  return detail::each<W>(a, [](V v) { return detail::converted<W>(v); });
 }
 
 namespace detail {
@@ -169,23 +277,34 @@ __device__ inline Floats<Box::P::kElements> reduceSlotsWide(Launch<N> &launch, u
 
 namespace detail {
 
-/// Floats in the words of elements of U, and back. An integer saturates; floats of 8 bits do by themselves.
-template <class U, u32 kCount>
-__device__ inline void toMemory(const Floats<kCount> &f, u32 *word) {
+/// Elements in the words of elements of U. Floats that become integers of 8 bits are rounded to nearest even and saturate;
+/// as floats of 8 bits they do by themselves.
+template <class U, class W, u32 kCount>
+__device__ inline void toMemory(const Elements<W, kCount> &f, u32 *word) {
   using A = Arithmetic<U>;
-  static_assert(A::kWords == 1, "of at most 4 bytes");
 #pragma unroll
   for (u32 e = 0; e < kCount; e += A::kElements) {
-    float v[A::kElements];
+    W v[A::kElements];
 #pragma unroll
-    for (u32 k = 0; k < A::kElements; ++k) v[k] = e + k < kCount ? f.value[e + k] : 0.0f;
-    if constexpr (sizeof(U) == 1 && !kIsFloat<typename A::Wide>) {
+    for (u32 k = 0; k < A::kElements; ++k) v[k] = e + k < kCount ? f.value[e + k] : W(0);
+    if constexpr (sizeof(U) == 1 && kIsFloat<W> && !kIsFloat<typename A::Wide>) {
       word[e / A::kElements] = ptx::floatToInt8(v[0]) | ptx::floatToInt8(v[1]) << 8 | ptx::floatToInt8(v[2]) << 16 |
                                ptx::floatToInt8(v[3]) << 24;
     } else {
-      A::narrow(v, word + e / A::kElements);
+      narrowWord<U>(v, word + e / A::kElements * A::kWords);
     }
   }
+}
+template <class U, u32 kCount>
+__device__ inline Elements<Computed<U>, kCount> fromMemory(const u32 *word) {
+  using A = Arithmetic<U>;
+  Computed<U> v[(kCount + A::kElements - 1) / A::kElements * A::kElements];
+#pragma unroll
+  for (u32 e = 0; e < kCount; e += A::kElements) widenWord<U>(word + e / A::kElements * A::kWords, v + e);
+  Elements<Computed<U>, kCount> f;
+#pragma unroll
+  for (u32 e = 0; e < kCount; ++e) f.value[e] = v[e];
+  return f;
 }
 
 /// The words that so many bytes take, from memory aligned to them or to 16 bytes, and back.
@@ -202,8 +321,10 @@ __device__ inline void loadWords(const char *from, u32 *word) {
     word[0] = u32(v), word[1] = u32(v >> 32);
   } else if constexpr (kBytes == 4) {
     word[0] = ptx::load4(from);
-  } else {
+  } else if constexpr (kBytes == 2) {
     word[0] = ptx::load2(from);
+  } else {
+    word[0] = u32(loadElement<1>(from));
   }
 }
 template <u32 kBytes>
@@ -217,8 +338,10 @@ __device__ inline void storeWords(char *to, const u32 *word) {
     ptx::store8(to, pair(word[0], word[1]));
   } else if constexpr (kBytes == 4) {
     ptx::store4(to, word[0]);
-  } else {
+  } else if constexpr (kBytes == 2) {
     ptx::store2(to, u16(word[0]));
+  } else {
+    storeElement<1>(to, word[0]);
   }
 }
 
@@ -251,10 +374,25 @@ __device__ inline void storeShortWords(char *to, u32 left, const u32 *word) {
 
 } // namespace detail
 
+/// What floats are as elements of U: rounded to nearest even; as integers of 8 bits they saturate.
+template <class U, u32 kCount>
+__device__ inline Elements<Computed<U>, kCount> nearest(const Floats<kCount> &f) {
+  u32 word[(kCount * sizeof(U) + 3) / 4];
+  detail::toMemory<U>(f, word);
+  return detail::fromMemory<U, kCount>(word);
+}
+
+/// A scalar argument of a narrow type.
+template <class U>
+__device__ inline NumberOf<Computed<U>> numberOf(const U &argument) {
+  const u32 word = argument.bits;
+  return detail::fromMemory<U, 1>(&word);
+}
+
 /// Elements i * kCount and on of a vector of another type than the packets', as `load` and `store` of packet.h have them.
 template <class Shape, u32 kCount, int N, class U>
-__device__ inline Floats<kCount> loadFloats(const Launch<N> &launch, const U *from, u32 i, u64 length) {
-  constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4, kPer = Arithmetic<U>::kElements;
+__device__ inline Elements<Computed<U>, kCount> loadElements(const Launch<N> &launch, const U *from, u32 i, u64 length) {
+  constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * kBytes;
   u32 word[kWords] = {};
   const u32 left = Shape::kWhole ? kCount : detail::elementsFrom(u64(i) * kCount, length, kCount);
@@ -264,16 +402,10 @@ __device__ inline Floats<kCount> loadFloats(const Launch<N> &launch, const U *fr
   } else {
     detail::loadShortWords<U, kCount>(at, left, word);
   }
-  float v[kWords * kPer];
-#pragma unroll
-  for (u32 w = 0; w < kWords; ++w) Arithmetic<U>::widen(word + w, v + w * kPer);
-  Floats<kCount> f;
-#pragma unroll
-  for (u32 e = 0; e < kCount; ++e) f.value[e] = v[e];
-  return f;
+  return detail::fromMemory<U, kCount>(word);
 }
-template <class Shape, int N, class U, u32 kCount>
-__device__ inline void storeFloats(const Launch<N> &launch, U *to, u32 i, u64 length, const Floats<kCount> &f) {
+template <class Shape, int N, class U, class W, u32 kCount>
+__device__ inline void storeElements(const Launch<N> &launch, U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
   constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   char *at = reinterpret_cast<char *>(to) + u64(i) * kBytes;
   if (!launch.active) return;
@@ -282,6 +414,11 @@ __device__ inline void storeFloats(const Launch<N> &launch, U *to, u32 i, u64 le
   const u32 left = Shape::kWhole ? kCount : detail::elementsFrom(u64(i) * kCount, length, kCount);
   if (Shape::kWhole || (left == kCount && u64(to) % 16 == 0)) detail::storeWords<kBytes>(at, word);
   else detail::storeShortWords<U, kCount>(at, left, word);
+}
+/// The same of floats, which are rounded.
+template <class Shape, int N, class U, u32 kCount>
+__device__ inline void storeFloats(const Launch<N> &launch, U *to, u32 i, u64 length, const Floats<kCount> &f) {
+  storeElements<Shape>(launch, to, i, length, f);
 }
 
 } // namespace coll

@@ -408,6 +408,9 @@ __device__ inline float rsqrt(float v) { return __frsqrt_rn(v); }
 __device__ inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
 __device__ inline double add(double a, double b) { return oneNan(__dadd_rn(a, b)); }
 __device__ inline double multiply(double a, double b) { return oneNan(__dmul_rn(a, b)); }
+__device__ inline double divide(double a, double b) { return oneNan(__ddiv_rn(a, b)); }
+__device__ inline double fma(double a, double b, double c) { return oneNan(__fma_rn(a, b, c)); }
+__device__ inline double squareRoot(double v) { return oneNan(__dsqrt_rn(v)); }
 
 /// To an integer of 8 bits, rounded to nearest even; what is too large becomes the largest, NaN 0.
 __device__ inline u32 floatToInt8(float v) {

@@ -92,12 +92,16 @@ struct Row {
   }
   /// The same of another type than the packets'.
   template <class U>
-  __device__ Floats<kElements> loadFloats(const U *matrix, u32 k) const {
-    return coll::loadFloats<Shape, kElements>(launch, matrix + number * length, packet(k), length);
+  __device__ Elements<Computed<U>, kElements> loadElements(const U *matrix, u32 k) const {
+    return coll::loadElements<Shape, kElements>(launch, matrix + number * length, packet(k), length);
   }
   template <class U>
-  __device__ Floats<kElements> loadSameFloats(const U *row, u32 k) const {
-    return coll::loadFloats<Shape, kElements>(launch, row, packet(k), length);
+  __device__ Elements<Computed<U>, kElements> loadSameElements(const U *row, u32 k) const {
+    return coll::loadElements<Shape, kElements>(launch, row, packet(k), length);
+  }
+  template <class U, class W>
+  __device__ void storeElements(U *matrix, u32 k, const Elements<W, kElements> &f) const {
+    coll::storeElements<Shape>(launch, matrix + number * length, packet(k), length, f);
   }
   template <class U>
   __device__ void storeFloats(U *matrix, u32 k, const Floats<kElements> &f) const {

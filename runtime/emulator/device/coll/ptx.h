@@ -231,6 +231,9 @@ inline float multiply(float a, float b) { return emulated::canonical(a * b); }
 inline double oneNan(double v) { return v == v ? v : bitsToDouble(~0ull >> 1); }
 inline double add(double a, double b) { return oneNan(a + b); }
 inline double multiply(double a, double b) { return oneNan(a * b); }
+inline double divide(double a, double b) { return oneNan(a / b); }
+inline double fma(double a, double b, double c) { return oneNan(__builtin_fma(a, b, c)); }
+inline double squareRoot(double v) { return oneNan(__builtin_sqrt(v)); }
 inline float divide(float a, float b) { return emulated::canonical(a / b); }
 inline float fma(float a, float b, float c) { return emulated::canonical(__builtin_fmaf(a, b, c)); }
 // The double is so close that rounding it gives the float nearest to the exact value.
