@@ -59,13 +59,13 @@ void BodyEmitter::store(const Store &s) {
                     nameOf(s.value) + ");");
   if (program.buffers[s.to.buffer].dtype == program.dtype)
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::" + computed.storeOf(s.value) + "<Shape>(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
+  out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
   if (program.values[s.result].count) return loadMessage(s);
   if (program.buffers[s.from.buffer].dtype != program.dtype)
-    return define(s, "coll::loadElements<Shape, Packet::kElements>(launch, " + place(s.from) + ")");
+    return define(s, "coll::loadElements<Shape, Packet>(launch, " + place(s.from) + ")");
   out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
 }
 

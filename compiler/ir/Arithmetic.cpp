@@ -34,7 +34,8 @@ bool isArithmetic(const ast::Expr &expr) {
   const auto *call = std::get_if<ast::Call>(&expr.node);
   if (!call) return false;
   if (call->function == ast::Function::Apply) // of what is rounded to the vector's type, an operator is no arithmetic
-    return llvm::any_of(call->args, [](const ast::ExprPtr &arg) { return isArithmetic(*arg); });
+    return call->args[0]->type.shape != call->args[1]->type.shape ||
+           llvm::any_of(call->args, [](const ast::ExprPtr &arg) { return isArithmetic(*arg); });
   return isRowFunction(call->function) || call->function == ast::Function::Rsqrt ||
          call->function == ast::Function::Exp || call->function == ast::Function::Abs ||
          call->function == ast::Function::Quant;

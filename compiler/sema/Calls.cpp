@@ -74,16 +74,23 @@ Type checkApply(Context &context, Call &call, Expr &expr) {
     return wrong(context, expr.span,
                  "`" + call.callee.text + "` combines 2 values, not " + std::to_string(call.args.size()),
                  "all contributions at once are `reduce(" + call.callee.text + ", r in ranks: box[r])`");
-  bool both = checkData(context, *call.args[0], call.callee.text, false);
-  if (!checkData(context, *call.args[1], call.callee.text, false) || !both) return error();
-  const Type &a = call.args[0]->type, &b = call.args[1]->type;
+  // One side may be a number of the text.
+  const auto isTextNumber = [](const Expr &arg) { return std::holds_alternative<IntLit>(arg.node) || std::holds_alternative<FloatLit>(arg.node); };
+  const bool first = isTextNumber(*call.args[0]), second = !first && isTextNumber(*call.args[1]);
+  if (first || second) check(context, *call.args[first ? 0 : 1]);
+  const bool both = first || checkData(context, *call.args[0], call.callee.text, false);
+  if ((!second && !checkData(context, *call.args[1], call.callee.text, false)) || !both) return error();
+  const Type &a = call.args[first ? 1 : 0]->type, &b = call.args[second ? 0 : 1]->type;
+  const bool whole = (!first && !second) || call.args[first ? 0 : 1]->type.kind == Kind::Int;
   auto element = commonElement(context, a.element, b.element);
-  if (!element || a.shape != b.shape) {
+  const auto shape = commonShape(a.shape, b.shape);
+  if (!element || !shape || (!whole && !isFloatElement(context, a.element))) {
     context.error(DiagnosticKind::TypeMismatch, expr.span,
-                  "`" + call.callee.text + "` cannot combine `" + str(a) + "` and `" + str(b) + "`");
+                  "`" + call.callee.text + "` cannot combine " + describe(call.args[0]->type) + " and " +
+                      describe(call.args[1]->type));
     return error();
   }
-  return valueType(*element, a.shape);
+  return valueType(*element, *shape);
 }
 
 /// Whether the callee is an operator; then `call` says which.
@@ -105,6 +112,9 @@ bool resolveOperator(Context &context, Call &call) {
 Type checkRow(Context &context, Call &call) {
   if (!checkData(context, *call.args[0], call.callee.text, true)) return error();
   Type type = call.args[0]->type;
+  if (call.function == Function::RowMean && !isFloatElement(context, type.element))
+    return wrong(context, call.args[0]->span, "`rowmean` is for floats; this is `" + str(type) + "`",
+                 "convert it, as in `rowmean(e as f32)`");
   type.element = accumulated(type.element);
   type.shape.back() = numberExtent(1);
   return type;

@@ -124,6 +124,11 @@ Type combineValues(Context &context, Binary &binary, Span where) {
   const Expr &lhs = *binary.lhs, &rhs = *binary.rhs;
   const Type &a = lhs.type, &b = rhs.type;
   std::string_view op = spelling(binary.op);
+  const auto *divisor = std::get_if<IntLit>(&rhs.node);
+  if (divisor && divisor->value == 0 && binary.op == BinaryOp::Div && !isFloatElement(context, a.element)) {
+    context.error(DiagnosticKind::OutOfRange, rhs.span, "an integer is divided by zero");
+    return error();
+  }
   if (!a.isValue() || !b.isValue()) {
     const Type &value = a.isValue() ? a : b, &other = a.isValue() ? b : a;
     if (other.kind == Kind::Rank) return mismatch(context, lhs, rhs, where, op, "a rank is not data");

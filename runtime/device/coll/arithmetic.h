@@ -389,36 +389,75 @@ __device__ inline NumberOf<Computed<U>> numberOf(const U &argument) {
   return detail::fromMemory<U, 1>(&word);
 }
 
-/// Elements i * kCount and on of a vector of another type than the packets', as `load` and `store` of packet.h have them.
-template <class Shape, u32 kCount, int N, class U>
-__device__ inline Elements<Computed<U>, kCount> loadElements(const Launch<N> &launch, const U *from, u32 i, u64 length) {
+namespace detail {
+
+/// Elements i * kCount and on of a vector.
+template <class Shape, u32 kCount, class U>
+__device__ inline Elements<Computed<U>, kCount> loadDenseElements(const U *from, u32 i, u64 length) {
   constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * kBytes;
   u32 word[kWords] = {};
-  const u32 left = Shape::kWhole ? kCount : detail::elementsFrom(u64(i) * kCount, length, kCount);
-  if (!launch.active) {
-  } else if (Shape::kWhole || (left == kCount && u64(from) % 16 == 0)) {
-    detail::loadWords<kBytes>(at, word);
-  } else {
-    detail::loadShortWords<U, kCount>(at, left, word);
-  }
-  return detail::fromMemory<U, kCount>(word);
+  const u32 left = Shape::kWhole ? kCount : elementsFrom(u64(i) * kCount, length, kCount);
+  if (Shape::kWhole || (left == kCount && u64(from) % 16 == 0)) loadWords<kBytes>(at, word);
+  else loadShortWords<U, kCount>(at, left, word);
+  return fromMemory<U, kCount>(word);
 }
-template <class Shape, int N, class U, class W, u32 kCount>
-__device__ inline void storeElements(const Launch<N> &launch, U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
+template <class Shape, class U, class W, u32 kCount>
+__device__ inline void storeDenseElements(U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
   constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   char *at = reinterpret_cast<char *>(to) + u64(i) * kBytes;
-  if (!launch.active) return;
   u32 word[kWords];
-  detail::toMemory<U>(f, word);
-  const u32 left = Shape::kWhole ? kCount : detail::elementsFrom(u64(i) * kCount, length, kCount);
-  if (Shape::kWhole || (left == kCount && u64(to) % 16 == 0)) detail::storeWords<kBytes>(at, word);
-  else detail::storeShortWords<U, kCount>(at, left, word);
+  toMemory<U>(f, word);
+  const u32 left = Shape::kWhole ? kCount : elementsFrom(u64(i) * kCount, length, kCount);
+  if (Shape::kWhole || (left == kCount && u64(to) % 16 == 0)) storeWords<kBytes>(at, word);
+  else storeShortWords<U, kCount>(at, left, word);
+}
+
+/// Elements that lie beside each other, as those of most packets do.
+struct Dense {
+  static constexpr bool kInPieces = false;
+};
+
+} // namespace detail
+
+/// Packet `i` of a vector of another type than the packets', as `load` and `store` of packet.h have them.
+template <class Shape, class P, int N, class U>
+__device__ inline Elements<Computed<U>, P::kElements> loadElements(const Launch<N> &launch, const U *from, u32 i, u64 length) {
+  Elements<Computed<U>, P::kElements> f = {};
+  if (!launch.active) return f;
+  if constexpr (P::kInPieces) {
+    constexpr u32 kCount = P::Piece::kElements;
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n) {
+      if (!P::hasPiece(i, n, length)) continue;
+      const auto part = detail::loadDenseElements<Shape, kCount>(from, P::piece(i, n), length);
+#pragma unroll
+      for (u32 e = 0; e < kCount; ++e) f.value[n * kCount + e] = part.value[e];
+    }
+    return f;
+  } else {
+    return detail::loadDenseElements<Shape, P::kElements>(from, i, length);
+  }
+}
+template <class Shape, class P = detail::Dense, int N, class U, class W, u32 kCount>
+__device__ inline void storeElements(const Launch<N> &launch, U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
+  if (!launch.active) return;
+  if constexpr (P::kInPieces) {
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n) {
+      Elements<W, kCount / P::kPieces> part;
+#pragma unroll
+      for (u32 e = 0; e < part.kElements; ++e) part.value[e] = f.value[n * part.kElements + e];
+      if (P::hasPiece(i, n, length)) detail::storeDenseElements<Shape>(to, P::piece(i, n), length, part);
+    }
+  } else {
+    detail::storeDenseElements<Shape>(to, i, length, f);
+  }
 }
 /// The same of floats, which are rounded.
-template <class Shape, int N, class U, u32 kCount>
+template <class Shape, class P = detail::Dense, int N, class U, u32 kCount>
 __device__ inline void storeFloats(const Launch<N> &launch, U *to, u32 i, u64 length, const Floats<kCount> &f) {
-  storeElements<Shape>(launch, to, i, length, f);
+  storeElements<Shape, P>(launch, to, i, length, f);
 }
 
 } // namespace coll

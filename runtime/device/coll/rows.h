@@ -93,19 +93,19 @@ struct Row {
   /// The same of another type than the packets'.
   template <class U>
   __device__ Elements<Computed<U>, kElements> loadElements(const U *matrix, u32 k) const {
-    return coll::loadElements<Shape, kElements>(launch, matrix + number * length, packet(k), length);
+    return coll::loadElements<Shape, P>(launch, matrix + number * length, packet(k), length);
   }
   template <class U>
   __device__ Elements<Computed<U>, kElements> loadSameElements(const U *row, u32 k) const {
-    return coll::loadElements<Shape, kElements>(launch, row, packet(k), length);
+    return coll::loadElements<Shape, P>(launch, row, packet(k), length);
   }
   template <class U, class W>
   __device__ void storeElements(U *matrix, u32 k, const Elements<W, kElements> &f) const {
-    coll::storeElements<Shape>(launch, matrix + number * length, packet(k), length, f);
+    coll::storeElements<Shape, P>(launch, matrix + number * length, packet(k), length, f);
   }
   template <class U>
   __device__ void storeFloats(U *matrix, u32 k, const Floats<kElements> &f) const {
-    coll::storeFloats<Shape>(launch, matrix + number * length, packet(k), length, f);
+    coll::storeFloats<Shape, P>(launch, matrix + number * length, packet(k), length, f);
   }
 
   /// What is the same for all of a row, or for kGroup elements of it, to the vector that has one element for each. All
