@@ -265,13 +265,17 @@ private:
       return explained(std::move(*r), enough);
     }
     verdict.copies = verdict.smallest = *found;
-    // A credit for the launch before has mostly arrived; one for this very launch is waited for.
+    // A credit for the launch before has mostly arrived; one for this very launch is waited for, which may be needed.
+    std::vector<int> quick = *found;
     for (std::size_t i = 0; i < open.size(); ++i)
-      if (open[i] && program.mailboxes[i].reuse == ir::Reuse::Ack) verdict.copies[i] = std::max(verdict.copies[i], 2);
+      if (open[i] && program.mailboxes[i].reuse == ir::Reuse::Ack) quick[i] = std::max(quick[i], 2);
+    const bool other = quick != *found;
+    if (other && !sequence(quick)) verdict.copies = quick;
     if (anyDeclared)
       if (auto smallest = search(std::vector<bool>(open.size(), true), declared)) verdict.smallest = *smallest;
     // The last sequence without a hazard is that of these copies already, unless others were tried since.
-    return anyDeclared || verdict.copies != *found ? sequence(verdict.copies) : std::nullopt;
+    if (anyDeclared || (other && verdict.copies != quick)) sequence(verdict.copies);
+    return std::nullopt;
   }
 
   static std::vector<int> mix(const std::vector<bool> &open, std::vector<int> declared, int copies) {

@@ -325,15 +325,20 @@ private:
     emit(step);
   }
 
-  void forRanks(const ir::ForRanks &s) {
+  /// Whether iterations that have no order could wait for each other.
+  static bool isOfBranches(const ir::Block &body) {
     bool sends = false, receives = false;
-    ir::walk(s.body, [&](const ir::Stmt &inner) {
+    ir::walk(body, [&](const ir::Stmt &inner) {
       const ir::AnyOp &op = inner.op();
       sends |= std::holds_alternative<ir::Send>(op) || std::holds_alternative<ir::Signal>(op);
       receives |= std::holds_alternative<ir::Poll>(op) || std::holds_alternative<ir::Read>(op) ||
                   std::holds_alternative<ir::Await>(op);
     });
-    const bool branches = sends && receives;
+    return sends && receives;
+  }
+
+  void forRanks(const ir::ForRanks &s) {
+    const bool branches = isOfBranches(s.body);
     if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
     for (int r = 0; r < program.ranks; ++r) {
       if (branches) mark(Step::Kind::Branch, s.where, r);
@@ -346,11 +351,15 @@ private:
 
   void forLoop(const ir::For &s) {
     const int last = evaluate(s.last);
+    const bool branches = s.ofRanks && isOfBranches(s.body);
+    if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
     for (int i = evaluate(s.first); i <= last; ++i) {
+      if (branches) mark(Step::Kind::Branch, s.where, i);
       scope.emplace_back(s.variable, i);
       block(s.body);
       scope.pop_back();
     }
+    if (branches) mark(Step::Kind::BranchesEnd, s.where);
   }
 
   /// A rank owes itself none.

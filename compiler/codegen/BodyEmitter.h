@@ -60,6 +60,9 @@ private:
   void closeOuter(const Block &body);
   /// A signal to, or an await of, every rank: the device headers do them together.
   void flagsOfAll(const ForRanks &loop);
+  /// Whether it is that, and not one that goes from flag to flag.
+  bool isOfAll(const ForRanks &loop) const;
+  void flagsOfEach(const ForRanks &loop);
   /// Whether slot r of a box is rank r's alone: then its own slot is its own doing, and its flag is not raised.
   bool slotIsWriter(MailboxId box) const;
   const Signal *announcesToAllOthers(const For &loop) const;
@@ -126,6 +129,8 @@ private:
   void readOne(ValueId result, MailboxId box, const Index &slot);
   void reduce(const Reduce &s);
   void reduceRanks(const Reduce &s, const Load &part);
+  /// One slot for each rank, but not that of its number.
+  void reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slot);
   std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
   std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
 

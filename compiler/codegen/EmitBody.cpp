@@ -13,7 +13,7 @@ void BodyEmitter::run() {
     const auto *ranks = std::get_if<ForRanks>(&s.op());
     const auto *ordered = std::get_if<For>(&s.op());
     const auto *reduced = std::get_if<Reduce>(&s.op());
-    if (reduced && !std::holds_alternative<Load>(reduced->body.front().op())) return; // slots need no name
+    if (const Index *slot = reduced ? slotOf(reduced->body.front()) : nullptr; slot && slot->isVariable(reduced->variable)) return; // slots need no name
     if (!ranks && !ordered && !reduced) return;
     const std::string &variable = ranks ? ranks->variable : ordered ? ordered->variable : reduced->variable;
     if (!variables.count(variable)) variables[variable] = names.names.unique(variable);

@@ -14,7 +14,7 @@ void BodyEmitter::outer(const Stmt &stmt) {
         announce(s.where);
         out.line("launch.fence(); // instead of trusting hardware");
       },
-      [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hop(s.peer) + ", " + text(s.slot) + ");"); },
+      [&](const Signal &s) { flagLine(s.where, boxName(s.box) + "::announce(launch, " + hopOf(s.peer) + ", " + text(s.slot) + ");"); },
       [&](const Await &s) { flagLine(s.where, boxName(s.box) + "::await(launch, " + text(s.slot) + ", 1" + (slotIsWriter(s.box) ? ", me" : "") + ");"); },
       [&](const AwaitCredit &s) { flagLine(s.where, awaitText(s, ", " + hop(s.peer))); },
       [&](const ForRanks &s) { flagsOfAll(s); },
@@ -46,6 +46,7 @@ void BodyEmitter::closeOuter(const Block &body) {
 }
 
 void BodyEmitter::flagsOfAll(const ForRanks &loop) {
+  if (!isOfAll(loop)) return flagsOfEach(loop);
   if (const auto *signal = std::get_if<Signal>(&loop.body.front().op()))
     return flagLine(loop.where, boxName(signal->box) + "::announce(launch, " + text(signal->slot) + ");");
   if (const auto *credit = std::get_if<Credit>(&loop.body.front().op())) return giveCredits(loop.where, *credit);
@@ -53,6 +54,35 @@ void BodyEmitter::flagsOfAll(const ForRanks &loop) {
     return flagLine(loop.where, awaitText(*credit, ""));
   const Await &await = std::get<Await>(loop.body.front().op());
   flagLine(loop.where, boxName(await.box) + "::await(launch, 0, N, me);");
+}
+
+bool BodyEmitter::isOfAll(const ForRanks &loop) const {
+  if (loop.body.size() > 1) return false;
+  const auto *signal = std::get_if<Signal>(&loop.body.front().op());
+  if (signal && program.mailboxes[signal->box].sync == Sync::Counter) return true;
+  if (signal) return signal->peer.isVariable(loop.variable) && slotIsWriter(signal->box);
+  const auto *await = std::get_if<Await>(&loop.body.front().op());
+  if (await)
+    return await->slot.isVariable(loop.variable) && program.mailboxes[await->box].slots.isConstant(program.ranks) && slotIsWriter(await->box);
+  return !bodyOf(loop.body.front());
+}
+
+void BodyEmitter::flagsOfEach(const ForRanks &loop) {
+  apart(loop.where, begun);
+  out.directive("#pragma unroll 1");
+  out.open("for (int hop = 0; hop < N; ++hop) {");
+  bool named = false;
+  walk(loop.body, [&](const Stmt &s) {
+    const auto *signal = std::get_if<Signal>(&s.op());
+    const auto *await = std::get_if<Await>(&s.op());
+    const auto *branch = std::get_if<If>(&s.op());
+    named |= signal && (signal->slot.uses(loop.variable) || (signal->peer.uses(loop.variable) && !signal->peer.isVariable(loop.variable)));
+    named |= (await && await->slot.uses(loop.variable)) || (branch && branch->condition.uses(loop.variable));
+  });
+  if (named) out.line("const coll::u32 " + variables.at(loop.variable) + " = coll::rankAt<N>(me, hop);");
+  hopVariable = loop.variable, opened = true;
+  closeOuter(loop.body);
+  hopVariable.clear();
 }
 
 bool BodyEmitter::slotIsWriter(MailboxId box) const {

@@ -85,10 +85,18 @@ void BodyEmitter::reduce(const Reduce &s) {
   const auto *poll = std::get_if<Poll>(&from.op());
   const auto *read = std::get_if<Read>(&from.op());
   const MailboxId box = poll ? poll->box : read->box;
+  if (const Index &slot = poll ? poll->slot : read->slot; !slot.isVariable(s.variable)) return reduceSlotsOf(s, box, slot);
   const ValueId own = poll ? poll->own : read->own;
   const std::string arguments = opName(s.op) + ", T, " + boxName(box) + ">(launch, " + slotPacket + ownText(own) + ")";
   if (program.values[s.result].dtype != program.dtype) return define(s, "coll::reduceSlotsWide<" + arguments);
   out.line(declarator(s.result) + " = coll::reduceSlots<" + arguments + ";");
+}
+
+void BodyEmitter::reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slot) {
+  out.open(declarator(s.result) + " = coll::reduceRanks<" + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
+           variables.at(s.variable) + ") {");
+  out.line("return coll::readSlot<" + boxName(box) + ">(launch, " + text(slot) + ", " + slotPacket + ");");
+  out.close("});");
 }
 
 void BodyEmitter::reduceRanks(const Reduce &s, const Load &part) {

@@ -46,7 +46,6 @@ void Builder::refuse(ast::Span where, const std::string &construct, const std::s
 void Builder::refuseWholeAlgorithm(const sema::Algorithm &a) {
   if (!a.hasPipeline) return;
   if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window` beside a `pipeline`");
-  if (a.order == sema::Order::Any) refuse(a.decl->order->span, "`order any` with a `pipeline`");
 }
 
 void Builder::statement(const ast::Stmt &stmt, Block &out) {
@@ -81,7 +80,11 @@ void Builder::checkChunks() {
     const Length *length = store ? &store->to.length : v != kNone ? &program.values[v].length : nullptr;
     if (!length || length->sameDomain(program.chunks->of)) return;
     const auto at = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
-    refuse({at, at}, "a vector of another length than those that a `pipeline` goes over");
+    if (ok)
+      diagnostics.error(DiagnosticKind::TypeMismatch, {at, at}, "a vector of another length than those that the `pipeline` goes over")
+          .note({std::uint32_t(program.chunks->where), std::uint32_t(program.chunks->where)}, "the body sees a chunk of what is as long as this vector")
+          .help("name vectors of one length within a `pipeline`: pieces of one `split`, or rows of one length");
+    ok = false;
   });
 }
 

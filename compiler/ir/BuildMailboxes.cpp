@@ -67,8 +67,13 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`",
                   "declare the mailbox as `mailbox " + box.name + "[N] of TYPE counted sync MODE`");
   const Length &length = program.values[op.value].length;
-  if (sentTo[op.box] && !box.length.sameDomain(length))
-    return refuse(span, "a mailbox that sends of different length fill");
+  if (sentTo[op.box] && !box.length.sameDomain(length)) {
+    diagnostics.error(DiagnosticKind::TypeMismatch, span, "`" + box.name + "` is sent vectors of another length elsewhere, and its slots have one")
+        .note({std::uint32_t(box.where), std::uint32_t(box.where)}, "declared here")
+        .help("declare a mailbox for each length");
+    ok = false;
+    return;
+  }
   if (!sentTo[op.box]) box.length = length;
   sentTo[op.box] = true;
   if (op.multicast && program.mailboxes[op.box].counted) return refuse(span, "a multicast of as many elements as a number says");

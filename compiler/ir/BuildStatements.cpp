@@ -14,11 +14,22 @@ bool isPerRow(const Value &value, const Length &to) {
   return to.extents == extents;
 }
 
-bool awaitsAlone(const ForRanks &loop) {
-  bool awaits = false;
-  walk(loop.body, [&](const Stmt &s) { awaits |= std::holds_alternative<Await>(s.op()); });
-  const auto *only = loop.body.size() == 1 ? std::get_if<Await>(&loop.body.front().op()) : nullptr;
-  return !awaits || (only && only->slot.isVariable(loop.variable));
+bool awaits(const Stmt &stmt) {
+  bool found = std::holds_alternative<Await>(stmt.op());
+  if (const Block *body = bodyOf(stmt)) walk(*body, [&](const Stmt &s) { found |= std::holds_alternative<Await>(s.op()); });
+  return found;
+}
+
+/// Whole CTAs wait, so what lies before and behind a wait are loops of their own: their iterations have no order.
+std::vector<ForRanks> splitAtAwaits(ForRanks loop) {
+  std::vector<ForRanks> parts;
+  bool waiting = false;
+  for (Stmt &stmt : loop.body) {
+    if (parts.empty() || waiting || awaits(stmt)) parts.push_back({loop.variable, {}, loop.where});
+    waiting = awaits(stmt);
+    parts.back().body.push_back(std::move(stmt));
+  }
+  return parts;
 }
 
 } // namespace
@@ -70,32 +81,100 @@ void Builder::forall(const ast::Forall &s, ast::Span span, Block &out) {
   loops.emplace_back(loop.variable, &out);
   for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
   loops.pop_back();
-  if (ok && !awaitsAlone(loop))
-    return refuse(span, "a loop over `ranks` with an `await` that is not its only statement and of its own number");
-  if (ok) out.push_back(std::move(loop));
+  if (!ok) return;
+  for (ForRanks &part : splitAtAwaits(std::move(loop))) {
+    for (const Stmt &stmt : part.body)
+      if (awaits(stmt) && !std::holds_alternative<Await>(stmt.op()))
+        return refuse(span, "an `await` under an `if` or `for` in a `forall`", "write `for`, whose iterations have an order");
+    out.push_back(std::move(part));
+  }
 }
 
 void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {
   For loop{s.variable.name.text, index(*s.first), index(*s.last), {}, span.begin};
   if (!ok) return;
-  if (loop.first.kind() != Index::Kind::Constant || loop.last.kind() != Index::Kind::Constant)
-    return refuse(span, "a `for` whose bounds are not known when the kernel is compiled",
-                  "bounds may have numbers and `N`; what depends on `me` or a scalar goes into an `if` within the loop");
+  if (loop.first.kind() != Index::Kind::Constant || loop.last.kind() != Index::Kind::Constant) return boundedFor(std::move(loop), s, span, out);
   constexpr std::int64_t kMostIterations = 1024; // they are written out when they are checked and compiled
   if (loop.first.value() < -kMostIterations || loop.last.value() > kMostIterations)
-    return refuse(span, "a `for` beyond " + std::to_string(kMostIterations));
+    return unbounded(span, "a `for` beyond " + std::to_string(kMostIterations), "each iteration is written out for the proof");
   const std::size_t before = sure;
+  loopRanges[loop.variable] = {loop.first.value(), loop.last.value()};
   if (loop.first.value() > loop.last.value()) sure = loops.size() + 1; // it is dropped with all that is in it
   loops.emplace_back(loop.variable, &out);
   for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
   loops.pop_back();
   sure = before;
-  if (ok && loop.first.value() <= loop.last.value()) out.push_back(std::move(loop));
+  if (!ok || loop.first.value() > loop.last.value()) return;
+  loopRanges.erase(loop.variable);
+  out.push_back(std::move(loop));
+}
+
+void Builder::unbounded(ast::Span span, const std::string &what, const std::string &help) {
+  if (ok) diagnostics.error(DiagnosticKind::Unbounded, span, what).help(help);
+  ok = false;
+}
+
+/// Bounds that are another on each rank, or in each launch: the loop goes from the least to the greatest, with a condition.
+void Builder::boundedFor(For loop, const ast::For &s, ast::Span span, Block &out) {
+  const auto first = range(loop.first), last = range(loop.last);
+  if (!first || !last)
+    return unbounded(span, "a `for` whose bounds may be any number",
+                     "bounds may have numbers, `N`, `me`, arguments of type `rank` and variables of loops around it");
+  const Index variable = Index::variable(loop.variable);
+  If branch{Index::make(Index::Kind::And, Index::make(Index::Kind::Le, loop.first, variable), Index::make(Index::Kind::Le, variable, loop.last)),
+            {}, span.begin};
+  if (loop.first.kind() == Index::Kind::Constant) branch.condition = branch.condition.right();
+  else if (loop.last.kind() == Index::Kind::Constant) branch.condition = branch.condition.left();
+  loop.first = Index::constant(first->first), loop.last = Index::constant(last->second);
+  if (loop.first.value() > loop.last.value()) return;
+  loopRanges[loop.variable] = {loop.first.value(), loop.last.value()};
+  const std::size_t before = sure;
+  loops.emplace_back(loop.variable, &out);
+  sure = loops.size();
+  for (const ast::Stmt &stmt : s.body) statement(stmt, branch.body);
+  loops.pop_back();
+  sure = before;
+  loopRanges.erase(loop.variable);
+  if (branch.body.empty()) return;
+  loop.body.push_back(std::move(branch));
+  if (ok) out.push_back(std::move(loop));
+}
+
+/// The least and the greatest that an index comes to, over all ranks and all values of ranks among the arguments.
+std::optional<std::pair<std::int64_t, std::int64_t>> Builder::range(const Index &index) const {
+  std::vector<std::pair<std::string, std::pair<std::int64_t, std::int64_t>>> variables;
+  const std::pair<std::int64_t, std::int64_t> ranks{0, program.ranks - 1};
+  const auto add = [&](const std::string &name, std::pair<std::int64_t, std::int64_t> values) {
+    if (index.uses(name)) variables.emplace_back(name, values);
+  };
+  add("me", ranks);
+  for (const Scalar &s : program.scalars)
+    if (s.rank) add(s.name, ranks);
+  for (const auto &[name, block] : loops) {
+    const auto known = loopRanges.find(name);
+    add(name, known == loopRanges.end() ? ranks : known->second);
+  }
+  std::map<std::string, std::int64_t> values;
+  for (const auto &[name, of] : variables) values[name] = of.first;
+  std::optional<std::pair<std::int64_t, std::int64_t>> result;
+  constexpr int kMost = 1000000;
+  for (int tried = 0; tried < kMost; ++tried) {
+    const auto here = index.evaluate([&](llvm::StringRef name) -> std::optional<std::int64_t> {
+      const auto value = values.find(name.str());
+      return value == values.end() ? std::nullopt : std::optional(value->second);
+    });
+    if (!here) return std::nullopt;
+    result = result ? std::pair{std::min(result->first, *here), std::max(result->second, *here)} : std::pair{*here, *here};
+    std::size_t at = 0; // the next of all combinations
+    for (; at < variables.size() && ++values[variables[at].first] > variables[at].second.second; ++at)
+      values[variables[at].first] = variables[at].second.first;
+    if (at == variables.size()) return result;
+  }
+  return std::nullopt;
 }
 
 void Builder::conditional(const ast::If &s, ast::Span span, Block &out) {
   auto condition = integer(*s.condition, program.ranks);
-  if (condition && usesChunk(*condition)) return refuse(s.condition->span, "the number of a chunk in a condition");
   if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
   if (const auto always = sameOnAllRanks(*condition)) {
     for (const ast::Stmt &stmt : *always ? s.then : s.otherwise) statement(stmt, out);
@@ -123,12 +202,10 @@ std::optional<bool> Builder::sameOnAllRanks(const Index &condition) const {
 }
 
 void Builder::pipeline(const ast::Pipeline &s, ast::Span span, Block &out) {
-  if (program.chunks) return refuse(span, "a second `pipeline`");
   const auto v = slice(*s.vector);
   if (!v) return refuse(s.vector->span, "chunks of `" + ast::print(*s.vector) + "`");
   program.chunks = Chunks{v->length, s.chunkBytes / sizeOf(program.dtype), span.begin};
   program.chunks->of.index = Index();
-  chunkVariable = s.variable.name.text;
   for (const ast::Stmt &stmt : s.body) statement(stmt, out);
 }
 

@@ -148,12 +148,9 @@ std::optional<Slice> Builder::slice(const ast::Expr &expr) {
 
 Index Builder::index(const ast::Expr &expr) {
   auto i = integer(expr, program.ranks);
-  if (i && usesChunk(*i)) refuse(expr.span, "the number of a chunk in an index");
   if (i) return *i;
   refuse(expr.span, "the index `" + ast::print(expr) + "`");
   return Index();
 }
-
-bool Builder::usesChunk(const Index &i) const { return !chunkVariable.empty() && i.uses(chunkVariable); }
 
 } // namespace coll::ir

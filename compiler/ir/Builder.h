@@ -30,7 +30,7 @@ private:
   std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
   std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
-  std::string chunkVariable; ///< of the pipeline, empty outside
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> loopRanges; ///< of the ordered loops around
   std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
   bool ok = true;
   std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
@@ -50,6 +50,9 @@ private:
   void assign(const ast::Assign &s, SourceOffset where, Block &out);
   void forall(const ast::Forall &s, ast::Span span, Block &out);
   void forLoop(const ast::For &s, ast::Span span, Block &out);
+  void unbounded(ast::Span span, const std::string &what, const std::string &help);
+  void boundedFor(For loop, const ast::For &s, ast::Span span, Block &out);
+  std::optional<std::pair<std::int64_t, std::int64_t>> range(const Index &index) const;
   void conditional(const ast::If &s, ast::Span span, Block &out);
   /// The outcome of a condition that N alone decides, such as whether N is a power of two.
   std::optional<bool> sameOnAllRanks(const Index &condition) const;
@@ -82,7 +85,6 @@ private:
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr);
   Index index(const ast::Expr &expr);
-  bool usesChunk(const Index &i) const;
 
   // BuildArithmetic.cpp
   int operand(const ast::Expr &expr) override;

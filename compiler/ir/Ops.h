@@ -246,12 +246,13 @@ struct ForRanks {
 };
 
 /// The body for variable = first, first + 1, … last, in this order; not at all if last < first. The bounds are constants
-/// once N is.
+/// once N is. With `ofRanks` it was a loop over ranks, and is right in any order.
 struct For {
   std::string variable;
   Index first, last;
   Block body;
   SourceOffset where = 0;
+  bool ofRanks = false;
 };
 
 /// The body where the condition is not 0. It is the same for all threads of a rank and all packets: it uses `me`, loop

@@ -242,6 +242,12 @@ ValueId resultOf(const Stmt &stmt) {
       [](const Assign &s) { return s.variable; }, [](const auto &) { return kNone; });
 }
 
+const Index *slotOf(const Stmt &stmt) {
+  if (const auto *poll = std::get_if<Poll>(&stmt.op())) return &poll->slot;
+  if (const auto *read = std::get_if<Read>(&stmt.op())) return &read->slot;
+  return nullptr;
+}
+
 void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit) {
   auto look = [&](const Stmt &s) {
     match(

@@ -236,6 +236,9 @@ Block *bodyOf(Stmt &stmt);
 /// The value a statement defines (for a Send, its `own`), or kNone.
 ValueId resultOf(const Stmt &stmt);
 
+/// The slot that a statement receives from; null if it receives nothing.
+const Index *slotOf(const Stmt &stmt);
+
 /// Calls `visit` for every value that a statement and its body take; kNone where an `own` is not set.
 void usesOf(const Stmt &stmt, llvm::function_ref<void(ValueId)> visit);
 

@@ -1,6 +1,7 @@
 // Not a pass: asks whether the emitter knows every form that the program has, and says which it does not.
 #include "codegen/EmitRows.h"
 #include "passes/Passes.h"
+#include "passes/RankLoops.h"
 
 namespace coll::passes {
 
@@ -97,7 +98,9 @@ private:
   void reduction(const Stmt &stmt, const Reduce &loop) {
     const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
     if (!slot && !loop.body.empty()) return indices(loop.body.front()); // what peers have in a window
-    if (!slot || !slot->isVariable(loop.variable)) refuse(stmt, "a reduction over slots other than those of all ranks");
+    if (!slot || (!slot->isVariable(loop.variable) && program.values[loop.result].dtype != program.dtype))
+      refuse(stmt, "arithmetic on a reduction over slots other than those of all ranks");
+    else indices(loop.body.front());
   }
 
   /// Index arithmetic of the text is in `int`, and divides towards zero.
@@ -127,45 +130,8 @@ private:
   }
 
   void forRanks(const ForRanks &loop) {
-    bool receives = false;
-    for (const Stmt &s : loop.body) receives |= std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op());
-    const Index *piece = nullptr; // one test, at the loop's head, says whether a packet reaches into its vectors
-    for (std::size_t at = 0; at < loop.body.size(); ++at) {
-      const Stmt &s = loop.body[at];
-      indices(s);
-      if (const Length *length = lengthOf(s); length && length->kind == Length::Kind::Piece) {
-        if (piece && !(*piece == length->index)) refuse(s, "pieces of different numbers in one loop");
-        piece = &length->index;
-      }
-      if (std::holds_alternative<Send>(s.op())) {
-        if (receives) refuse(s, "a loop over `ranks` that both sends and receives");
-      } else if (const Index *slot = slotOf(s)) {
-        if (at != 0 || !slot->isVariable(loop.variable)) refuse(s, "this way to read slots in a loop over `ranks`");
-      } else if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) {
-        if (loop.body.size() > 1 || !credit->peer.isVariable(loop.variable))
-          refuse(s, "`reuse ack` with this way to send in a loop over `ranks`");
-      } else if (std::holds_alternative<Clear>(s.op()) || std::holds_alternative<StoreCount>(s.op()) || std::holds_alternative<Map>(s.op()) ||
-                 std::holds_alternative<Constant>(s.op()) || std::holds_alternative<Argument>(s.op())) {
-        continue; // what receives clears
-      } else if (!std::holds_alternative<Load>(s.op()) && !std::holds_alternative<Store>(s.op())) {
-        refuse(s, "this statement in a loop over `ranks`");
-      } else if (receives && std::holds_alternative<Load>(s.op())) {
-        refuse(s, "a loop over `ranks` that both loads and receives");
-      }
-    }
-  }
-
-  const Length *lengthOf(const Stmt &stmt) const {
-    if (const auto *send = std::get_if<Send>(&stmt.op())) return &program.values[send->value].length;
-    if (const auto *store = std::get_if<Store>(&stmt.op())) return &store->to.length;
-    if (ValueId v = resultOf(stmt); v != kNone) return &program.values[v].length;
-    return nullptr;
-  }
-
-  static const Index *slotOf(const Stmt &stmt) {
-    if (const auto *poll = std::get_if<Poll>(&stmt.op())) return &poll->slot;
-    if (const auto *read = std::get_if<Read>(&stmt.op())) return &read->slot;
-    return nullptr;
+    for (const Stmt &stmt : loop.body) indices(stmt);
+    if (const Stmt *stmt = withoutRankText(program, loop)) refuse(*stmt, "this statement in a loop over `ranks`");
   }
 };
 

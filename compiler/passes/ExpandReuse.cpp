@@ -72,7 +72,11 @@ private:
   /// The statement with nothing but a wait in the place of each send.
   void appendWaits(const Stmt &stmt, Block &out) {
     if (const auto *send = std::get_if<Send>(&stmt.op())) {
-      if (send->box == box) out.push_back(AwaitCredit{box, send->peer, send->where});
+      const auto same = [&](const Stmt &s) {
+        const auto *wait = std::get_if<AwaitCredit>(&s.op());
+        return wait && wait->box == box && wait->peer == send->peer;
+      };
+      if (send->box == box && llvm::none_of(out, same)) out.push_back(AwaitCredit{box, send->peer, send->where});
       return;
     }
     const Block *body = bodyOf(stmt);

@@ -189,13 +189,27 @@ private:
       return meet(where), true;
     }
     if (std::holds_alternative<Poll>(stmt.op())) return await(Await{box, slot, where}), true;
-    const std::string variable = rankVariable(stmt);
-    if (variable.empty() || !slot.isVariable(variable))
-      return refuse(where, "a `sync flag` mailbox that is not read slot by slot over all ranks");
-    ForRanks all{variable, {}, where};
-    all.body.push_back(Await{box, slot, where});
-    out.push_back(std::move(all));
+    Block waits;
+    awaits(stmt, box, waits);
+    for (Stmt &wait : waits) out.push_back(std::move(wait));
     return true;
+  }
+
+  /// The waits for all that a statement reads of a box, under the same loops and conditions.
+  static void awaits(const Stmt &stmt, MailboxId box, Block &to) {
+    if (const auto *poll = std::get_if<Poll>(&stmt.op()); poll && poll->box == box) to.push_back(Await{box, poll->slot, poll->where});
+    const Block *body = bodyOf(stmt);
+    if (!body) return;
+    Block inner;
+    for (const Stmt &s : *body) awaits(s, box, inner);
+    if (inner.empty()) return;
+    if (const std::string variable = rankVariable(stmt); !variable.empty()) {
+      const SourceOffset where = match(inner.front(), [](const auto &s) -> SourceOffset { return s.where; });
+      to.push_back(ForRanks{variable, std::move(inner), where});
+    }
+    if (const auto *loop = std::get_if<For>(&stmt.op()))
+      to.push_back(For{loop->variable, loop->first, loop->last, std::move(inner), loop->where});
+    if (const auto *branch = std::get_if<If>(&stmt.op())) to.push_back(If{branch->condition, std::move(inner), branch->where});
   }
 
   /// Waits ahead of the loads just before, which then share the packet loop of what is waited for.
@@ -234,13 +248,13 @@ private:
       // Then a rank's own slot is its own doing, and its flag need not be raised.
       const auto *signal = std::get_if<Signal>(&inner.front().op());
       const bool counts = program.mailboxes[box].sync == Sync::Counter; // then all ranks fill a slot
-      if (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) ||
-          !(counts ? signal->slot.kind() == Index::Kind::Constant : signal->slot.isVariable("me")))
+      if (counts && (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) ||
+                     signal->slot.kind() != Index::Kind::Constant))
         return refuse(signal ? signal->where : loop->where,
-                      "a `sync " + keyword(program.mailboxes[box].sync).str() +
-                          "` mailbox that a loop over `ranks` fills otherwise than by one send to slot `me` of every "
-                          "rank");
-      to.push_back(ForRanks{loop->variable, std::move(inner), signal->where});
+                      "a `sync counter` mailbox that a loop over `ranks` fills otherwise than by one send to one slot of every "
+                      "rank");
+      const SourceOffset where = signal ? signal->where : loop->where;
+      to.push_back(ForRanks{loop->variable, std::move(inner), where});
     }
     if (const auto *loop = std::get_if<For>(&stmt.op()))
       to.push_back(For{loop->variable, loop->first, loop->last, std::move(inner), loop->where});

@@ -29,6 +29,11 @@ bool expandSyncModes(ir::Program &program, Context &context);
 /// used behind a barrier is loaded again there, another is kept in memory. After expandSyncModes.
 bool formPacketLoops(ir::Program &program, Context &context);
 
+/// Makes a loop over ranks in a packet loop an ordered one, from this rank on, unless its iterations are sends alone or
+/// begin each with a receive from the slot of its number: those the device headers make side by side. The checker still
+/// asks that any order be right (For::ofRanks). After formPacketLoops.
+bool orderRankLoops(ir::Program &program, Context &context);
+
 /// Loads once what a packet is sent from and stored as. Moves the loads of a packet loop with arithmetic to its begin, where no store before them may write what they read. After
 /// formPacketLoops.
 bool hoistLoads(ir::Program &program, Context &context);

@@ -59,6 +59,7 @@ struct Context {
   std::vector<int> ranks;    ///< the values of N to look at
   std::vector<Loop> loops;   ///< around the current place
   std::vector<Guard> guards; ///< `if`s around it
+  const ast::Variable *chunk = nullptr; ///< of the `pipeline` around
   int blocks = 0;            ///< blocks around it, the algorithm's own included
   std::map<const ast::Mailbox *, MailboxUse> mailboxes;
   std::map<const ast::Param *, WindowUse> windows;

@@ -105,7 +105,13 @@ Type checkName(Context &context, NameRef &ref, Span where) {
   if (auto *mailbox = std::get_if<const Mailbox *>(&ref.ref)) return readMailbox(context, **mailbox, nullptr, where);
   if (auto *view = std::get_if<const View *>(&ref.ref)) return checkView(context, **view, where);
   if (auto *let = std::get_if<const Let *>(&ref.ref)) return (*let)->type;
-  if (auto *variable = std::get_if<const Variable *>(&ref.ref)) return (*variable)->type;
+  if (auto *variable = std::get_if<const Variable *>(&ref.ref)) {
+    if (*variable != context.chunk) return (*variable)->type;
+    context.error(DiagnosticKind::Misplaced, where, "`" + ref.name + "` is the number of a chunk, and every chunk does the same")
+        .help("the chunk of each vector is what the body sees of it; what one chunk alone is to do goes before or behind the "
+              "`pipeline`");
+    return error();
+  }
   return makeType(Kind::Int); // an extent
 }
 

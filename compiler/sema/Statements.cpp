@@ -74,8 +74,13 @@ void checkChunks(Context &context, Pipeline &loop) {
 void checkPipeline(Context &context, Pipeline &loop, Span where) {
   checkTopLevel(context, where, "pipeline");
   checkChunks(context, loop);
+  if (context.algorithm->hasPipeline)
+    context.error(DiagnosticKind::Misplaced, where, "a second `pipeline`")
+        .help("a launch goes over its chunks once: write both bodies within one `pipeline`, or two algorithms");
   context.algorithm->hasPipeline = true;
+  context.chunk = &loop.variable;
   checkLoopBody(context, loop.variable, Kind::Int, std::nullopt, loop.body);
+  context.chunk = nullptr;
 }
 
 /// Which slots and peers take part must not depend on what is in a buffer: the checker proves it for all contents.
