@@ -46,8 +46,8 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
   if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
   boxes[&decl] = MailboxId(program.mailboxes.size());
-  sentTo.push_back(false);
   program.mailboxes.push_back(std::move(box));
+  sentTo.resize(program.mailboxes.size()); // the flags of windows are mailboxes too
 }
 
 void Builder::send(const ast::Send &s, ast::Span span, Block &out) {

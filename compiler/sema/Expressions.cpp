@@ -108,8 +108,7 @@ Type checkName(Context &context, NameRef &ref, Span where) {
   if (auto *variable = std::get_if<const Variable *>(&ref.ref)) {
     if (*variable != context.chunk) return (*variable)->type;
     context.error(DiagnosticKind::Misplaced, where, "`" + ref.name + "` is the number of a chunk, and every chunk does the same")
-        .help("the chunk of each vector is what the body sees of it; what one chunk alone is to do goes before or behind the "
-              "`pipeline`");
+        .help("the body sees of each vector its chunk, without a number");
     return error();
   }
   return makeType(Kind::Int); // an extent
