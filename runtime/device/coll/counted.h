@@ -131,7 +131,8 @@ __device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &me
     messages.known = true;
   }
   typename Box::P part[1] = {};
-  if (reaches<AnyPackets, typename Box::P>(i, messages.count[0])) Box::template receive<1>(launch, slot, 1, i, part);
+  if (ptx::anyInStep(reaches<AnyPackets, typename Box::P>(i, messages.count[0])))
+    Box::template receive<1>(launch, slot, 1, i, part);
   return part[0];
 }
 

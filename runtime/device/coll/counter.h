@@ -64,11 +64,13 @@ struct Mailbox {
   __device__ static void await(Launch<N> &launch, u32 first, u32 count) {
     launch.begin();
 #pragma unroll 1
-    for (u32 s = threadIdx.x; s < count; s += blockDim.x) {
-      char *word = launch.team.peer[0] + countOf(first + s);
-      const u32 all = ptx::loadRelaxed4(word + 4) + N;
-      awaitCount(launch.team, launch.watch, word, all, first + s);
-      ptx::storeRelaxed4(word + 4, all);
+    for (u32 begin = 0; begin < count; begin += blockDim.x) {
+      const u32 slot = first + begin + threadIdx.x;
+      const bool waits = slot < first + count;
+      char *word = launch.team.peer[0] + countOf(waits ? slot : first);
+      const u32 all = waits ? ptx::loadRelaxed4(word + 4) + N : 0;
+      coll::detail::awaitAtLeast<BelowInTurn>(launch.team, launch.watch, waits, word, all, kNumber, slot);
+      if (waits) ptx::storeRelaxed4(word + 4, all);
     }
     ptx::ctaSync();
     launch.settled = true;
@@ -89,20 +91,10 @@ struct Mailbox {
   }
 
 private:
-  /// As coll::detail::awaitAtLeast, for a count that goes round at 2^32 and is never as far off as half of that.
-  __device__ static void awaitCount(const Team<N> &team, Watch &watch, const char *word, u32 want, u32 slot) {
-    u32 seen = 0, since = 0;
-    for (;;) {
-#pragma unroll 1
-      for (u32 looks = watch.patience; looks != 0; --looks) {
-        seen = ptx::loadAcquire4(word);
-        if (int(seen - want) >= 0) return;
-        ptx::spinHint(word);
-      }
-      since = overdue(team, since, kNumber, slot, want, seen);
-      if (since == 0) return watch.giveUp();
-    }
-  }
+  /// As coll::detail::Below, of a count that goes round at 2^32 and is never as far off as half of that.
+  struct BelowInTurn {
+    __device__ static bool late(u32 seen, u32 want) { return int(seen - want) < 0; }
+  };
 };
 
 } // namespace coll::counter

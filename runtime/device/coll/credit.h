@@ -52,7 +52,7 @@ struct Credits {
   /// Waits until all other ranks, or the one `hop` places after this one, are done with what this launch's copy of a
   /// mailbox of `copies` copies held before. Relaxed: what this thread stores into it afterwards depends on this.
   __device__ void await(Launch<N> &launch, u32 copies) {
-    if (known || !launch.active) return;
+    if (known || (!ptx::kInStep && !launch.active)) return;
     known = true;
     launch.begin();
     const u32 want = wanted(launch, copies);
@@ -67,18 +67,18 @@ struct Credits {
       bool late = false;
 #pragma unroll
       for (u32 s = 0; s < kBatch; ++s) late |= seen[s] < want;
-      if (!late) continue;
+      if (!ptx::anyInStep(late)) continue;
 #pragma unroll 1
-      for (u32 hop = first; hop < first + kBatch && hop < N; ++hop) awaitWord(launch, hop, want);
+      for (u32 hop = first; hop < first + kBatch && hop < N; ++hop) awaitWord(launch, true, hop, want);
     }
   }
   __device__ void await(Launch<N> &launch, u32 copies, u32 hop) {
-    if (hop == last || !launch.active) return; // nobody waits for itself: a fresh object has seen hop 0
+    if (hop == last || (!ptx::kInStep && !launch.active)) return; // nobody waits for itself: a fresh object has seen hop 0
     last = hop;
     launch.begin();
     const u32 want = wanted(launch, copies);
     if (want == 0) return;
-    if (ptx::loadRelaxed4(wordOf(launch, hop)) < want) awaitWord(launch, hop, want);
+    if (ptx::anyInStep(ptx::loadRelaxed4(wordOf(launch, hop)) < want)) awaitWord(launch, true, hop, want);
   }
 
   /// The same for the whole CTA, all of whose threads call it. Acquires, one thread for each rank: any thread may then
@@ -88,7 +88,10 @@ struct Credits {
     const u32 want = wanted(launch, copies);
     if (want != 0) {
 #pragma unroll 1
-      for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) awaitWord(launch, hop, want);
+      for (u32 first = 1; first < N; first += blockDim.x) {
+        const u32 hop = first + threadIdx.x;
+        awaitWord(launch, hop < N, hop < N ? hop : 0, want);
+      }
     }
     ptx::ctaSync();
     launch.settled = true;
@@ -96,7 +99,7 @@ struct Credits {
   __device__ static void awaitWithCta(Launch<N> &launch, u32 copies, u32 hop) {
     launch.begin();
     const u32 want = wanted(launch, copies);
-    if (threadIdx.x == 0 && hop != 0 && want != 0) awaitWord(launch, hop, want);
+    if (hop != 0 && want != 0) awaitWord(launch, threadIdx.x == 0, hop, want);
     ptx::ctaSync();
     launch.settled = true;
   }
@@ -125,8 +128,8 @@ private:
   __device__ static const char *wordOf(Launch<N> &launch, u32 hop) {
     return launch.team.peer[0] + wordFrom(rankAt<N>(launch.me(), hop));
   }
-  __device__ static void awaitWord(Launch<N> &launch, u32 hop, u32 want) {
-    launch.awaitAtLeast(wordOf(launch, hop), want, kCredit, rankAt<N>(launch.me(), hop));
+  __device__ static void awaitWord(Launch<N> &launch, bool waits, u32 hop, u32 want) {
+    launch.awaitAtLeast(waits, wordOf(launch, hop), want, kCredit, rankAt<N>(launch.me(), hop));
   }
 };
 

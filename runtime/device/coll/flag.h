@@ -68,9 +68,11 @@ struct Mailbox {
   __device__ static void await(Launch<N> &launch, u32 first, u32 count, u32 skip = kNone) {
     launch.begin();
 #pragma unroll 1
-    for (u32 s = threadIdx.x; s < count; s += blockDim.x)
-      if (first + s != skip)
-        launch.awaitAtLeast(launch.team.peer[0] + flagOf(first + s), launch.epoch, kNumber, first + s);
+    for (u32 begin = 0; begin < count; begin += blockDim.x) {
+      const u32 slot = first + begin + threadIdx.x;
+      launch.awaitAtLeast(slot < first + count && slot != skip, launch.team.peer[0] + flagOf(slot), launch.epoch, kNumber,
+                          slot);
+    }
     ptx::ctaSync();
     launch.settled = true;
   }

@@ -20,22 +20,36 @@ __device__ inline u32 hopTo(u32 me, u32 r) {
   return r >= me ? r - me : r + N - me;
 }
 
+/// The number of the packet that the first lane of a warp has where another has packet `i`: a CTA has whole warps.
+__device__ inline u32 warpFirst(u32 i) { return i & ~31u; }
+
 namespace detail {
 
-/// Waits until a word of this rank's region has reached `want`. Acquires. A plain comparison: the wrap clears such words,
-/// and one that no launch has used for 2^31 launches must not look as if it were ahead.
-template <int N>
-__device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, const char *word, u32 want, u32 what, u32 from) {
+/// How a word of this rank's region tells that it is not yet at `want`. A plain comparison: the wrap clears such words, and
+/// one that no launch has used for 2^31 launches must not look as if it were ahead.
+struct Below {
+  __device__ static bool late(u32 seen, u32 want) { return seen < want; }
+};
+
+/// Waits until a word of this rank's region has reached `want`. Acquires. By all lanes of a warp, see poll.h, of which those
+/// that do not wait look along.
+template <class Order = Below, int N>
+__device__ inline void awaitAtLeast(const Team<N> &team, Watch &watch, bool waits, const char *word, u32 want, u32 what,
+                                    u32 from) {
+  if (!ptx::kInStep && !waits) return;
+  if (!waits) word = team.peer[0];
   u32 seen = 0, since = 0;
   for (;;) {
+    bool late = false;
 #pragma unroll 1
     for (u32 looks = watch.patience; looks != 0; --looks) {
       seen = ptx::loadAcquire4(word);
-      if (seen >= want) return;
+      late = waits && Order::late(seen, want);
+      if (!ptx::anyInStep(late)) return;
       ptx::spinHint(word);
     }
-    since = overdue(team, since, what, from, want, seen);
-    if (since == 0) return watch.giveUp();
+    if (late) since = overdue(team, since, what, from, want, seen);
+    if (ptx::anyInStep(late && since == 0)) return watch.giveUp();
   }
 }
 
@@ -158,8 +172,8 @@ struct Launch {
   }
 
   /// As detail::awaitAtLeast.
-  __device__ void awaitAtLeast(const char *word, u32 want, u32 what, u32 from) {
-    detail::awaitAtLeast(team, watch, word, want, what, from);
+  __device__ void awaitAtLeast(bool waits, const char *word, u32 want, u32 what, u32 from) {
+    detail::awaitAtLeast(team, watch, waits, word, want, what, from);
   }
 
   /// Barrier number `index` of the kernel, over all threads of this CTA and of the CTAs with its number on all ranks.
@@ -173,9 +187,9 @@ struct Launch {
     for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x)
       ptx::storeRelease4(team.peer[hop] + words + me() * 4, epoch);
 #pragma unroll 1
-    for (u32 hop = threadIdx.x + 1; hop < N; hop += blockDim.x) {
-      const u32 rank = rankAt<N>(me(), hop);
-      awaitAtLeast(team.peer[0] + words + rank * 4, epoch, kBarrier, rank);
+    for (u32 first = 1; first < N; first += blockDim.x) {
+      const u32 hop = first + threadIdx.x, rank = rankAt<N>(me(), hop < N ? hop : 0);
+      awaitAtLeast(hop < N, team.peer[0] + words + rank * 4, epoch, kBarrier, rank);
     }
     ptx::ctaSync();
   }
@@ -210,19 +224,30 @@ struct OnePacket {
 };
 
 /// Any number of packets; the last one of a vector may be short, vectors may start at any element and differ in length.
+/// The lanes of a warp go along with the one that has the first.
 struct AnyPackets {
   static constexpr bool kWhole = false, kOne = false;
   template <int N, class Body>
   __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
     launch.start();
 #pragma unroll 1
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; warpFirst(i) < packets; i += gridDim.x * blockDim.x) {
+      launch.active = i < packets;
+      body(i);
+    }
+    launch.active = true;
   }
 };
 
-/// Any number of packets, all whole and aligned.
-struct WholePackets : AnyPackets {
-  static constexpr bool kWhole = true;
+/// Any number of packets, all whole and aligned, of which warps have all lanes' or none.
+struct WholePackets {
+  static constexpr bool kWhole = true, kOne = false;
+  template <int N, class Body>
+  __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
+    launch.start();
+#pragma unroll 1
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < packets; i += gridDim.x * blockDim.x) body(i);
+  }
 };
 
 } // namespace coll

@@ -134,12 +134,12 @@ __device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
 
 } // namespace detail
 
-/// Whether packet `i` has any element of a vector of `length`, or in ll128 its warp: always so with Shape::kWhole,
-/// whose vectors are all of the loop's length.
+/// Whether packet `i`, or that of another lane of its warp, has any element of a vector of `length`: the lanes of a warp
+/// send and wait together. Always so with Shape::kWhole, whose vectors are all of the loop's length.
 template <class Shape, class P>
 __device__ inline bool reaches(u32 i, u64 length) {
   if constexpr (P::kInPieces) return Shape::kWhole || P::warpBegin(i) < length;
-  else return Shape::kWhole || u64(i) * P::kElements < length;
+  else return Shape::kWhole || u64(warpFirst(i)) * P::kElements < length;
 }
 
 /// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;

@@ -1,6 +1,13 @@
 // Waiting for lines of 16 bytes that show themselves whether they have arrived. All loads of a batch are in flight
 // together, and what is rare lies out of line, so that what runs while all is well lies close together.
 //
+// In step. The lanes of a warp wait together: whoever waits is called by all of them, those without a packet too, and looks
+// until nobody is late any more. Were the lanes to leave the loop one by one, they could go on apart, and ptxas does not
+// reckon with that: it keeps in registers of the whole warp what lanes that are still waiting have yet to read, and lets
+// those ahead overwrite it (seen with NVRTC 13.0 on sm_90: the late lanes of a warp left out their last store). So what
+// differs between the lanes of a warp, such as which has a packet, is a condition on what is loaded and stored, never on
+// what waits.
+//
 // A wire form has late(line, epoch), zero if the line has arrived, and found(line), the epoch that a line which has
 // not arrived carries, for the report.
 #pragma once
@@ -29,32 +36,38 @@ __device__ __noinline__ u32 overdueLine(Status *status, u64 timeout, u32 since, 
 
 /// Waits for kCount lines, kStride apart from `lines` on, and returns them in `seen`. Line s is that of slot first + s
 /// of `mailbox`; it is waited for if bit s of `wanted` is set or kCount is 1. The others are read too, but what they
-/// hold has no meaning. Relaxed: a line that has arrived says nothing of any other.
+/// hold has no meaning. Relaxed: a line that has arrived says nothing of any other. By all lanes of a warp; those without
+/// a packet look at what is always there, and do not wait for it.
 template <class Wire, u32 kCount, u64 kStride, int N>
 __device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32 wanted, const char *lines,
                                   Words2 (&seen)[kCount]) {
   launch.settle();
-  if (!launch.active) return;
+  if (!ptx::kInStep && !launch.active) return;
   const u32 epoch = launch.epoch;
+  if (!launch.active) lines = launch.team.peer[0];
   u32 since = 0;
   for (;;) {
+    u32 late = 0;
 #pragma unroll 1
     for (u32 looks = launch.watch.patience; looks != 0; --looks) {
-      u32 late = 0;
+      late = 0;
 #pragma unroll
       for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
 #pragma unroll
       for (u32 s = 0; s < kCount; ++s)
         if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s], epoch);
-      if (late == 0) return;
+      if (!launch.active) late = 0;
+      if (!ptx::anyInStep(late != 0)) return;
       if constexpr (ptx::kParks)
         if (const u32 s = firstLate<Wire>(lines, kStride, wanted, epoch); s != kNone)
           ptx::spinHint(lines + s * kStride);
     }
-    if constexpr (kCount == 1) since = overdue(launch.team, since, mailbox, first, epoch, Wire::found(seen[0]));
-    else since = overdueLine<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted, epoch,
-                                   lines, kStride);
-    if (since == 0) return launch.watch.giveUp();
+    if (late != 0) {
+      if constexpr (kCount == 1) since = overdue(launch.team, since, mailbox, first, epoch, Wire::found(seen[0]));
+      else since = overdueLine<Wire>(launch.team.status, launch.team.timeout, since, launch.me(), mailbox, first, wanted,
+                                     epoch, lines, kStride);
+    }
+    if (ptx::anyInStep(late != 0 && since == 0)) return launch.watch.giveUp();
   }
 }
 

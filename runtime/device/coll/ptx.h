@@ -97,6 +97,11 @@ __device__ inline Words2 loadLine16(const void *address) { return loadRelaxed16(
 /// Whether any lane of the warp says so. All lanes meet. No memory order.
 __device__ inline bool anyOfWarp(bool said) { return __any_sync(0xffffffffu, said); }
 
+/// The same for loops that wait, which all lanes of a warp enter, go round and leave together: "In step" in poll.h. To the
+/// emulator lanes are threads like others, and each goes by what it says itself.
+constexpr bool kInStep = true;
+__device__ inline bool anyInStep(bool said) { return __any_sync(0xffffffffu, said); }
+
 /// 4-byte accesses at system scope. An acquiring load that sees a releasing store also sees all that came before the
 /// store: by its thread, and by threads that met it at ctaSync (causality is transitive).
 __device__ inline u32 loadRelaxed4(const void *address) {

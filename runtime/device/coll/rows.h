@@ -70,14 +70,15 @@ struct Row {
   __device__ u32 packet(u32 k) const { return group.thread + k * group.threads; }
   __device__ bool has(u32 k) const { return packet(k) < packets; }
 
-  /// Calls body(k, i) for each packet that this thread has; i is its place in a slot.
+  /// Calls body(k, i) for each packet that this thread has, or another lane of its warp: then it is not `active`. i is its
+  /// place in a slot.
   template <class Body>
   __device__ void each(Body body) const {
     if constexpr (kPackets == 1) {
-      if (has(0)) body(0, first + group.thread);
+      if (warpFirst(packet(0)) < packets) call(body, 0);
     } else {
 #pragma unroll 1
-      for (u32 k = 0; k < kPackets && has(k); ++k) body(k, first + packet(k));
+      for (u32 k = 0; k < kPackets && warpFirst(packet(k)) < packets; ++k) call(body, k);
     }
   }
 
@@ -142,6 +143,13 @@ struct Row {
   }
 
 private:
+  template <class Body>
+  __device__ void call(Body body, u32 k) const {
+    launch.active = has(k);
+    body(k, first + packet(k));
+    launch.active = true;
+  }
+
   template <class Op>
   __device__ float partOf(u32 k, Floats<kElements> f) const {
     if constexpr (!Shape::kWhole) {

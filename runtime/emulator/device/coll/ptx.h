@@ -78,6 +78,8 @@ inline Words2 loadLine16(const void *address) {
   return v;
 }
 inline bool anyOfWarp(bool said) { return emulated::table->anyOfWarp(said); }
+constexpr bool kInStep = false;
+inline bool anyInStep(bool said) { return said; }
 
 inline u64 loadRelaxed8(const void *address) { return emulated::load<u64>(address, Order::Relaxed); }
 inline void storeRelaxed8(void *address, u64 v) { emulated::store(address, v, Order::Relaxed); }
