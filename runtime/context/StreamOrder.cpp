@@ -22,10 +22,21 @@ Result<void> StreamOrder::create() {
   return {};
 }
 
-Result<std::uint64_t> StreamOrder::idOf(CUstream stream) const {
+/// What a stream is now. The id is asked for last, as CUDA does not tell it of a stream that is being captured.
+Result<StreamOrder::Latest> StreamOrder::look(CUstream stream) const {
+  const auto capture = captureOf(stream);
+  if (!capture) return capture.error();
   unsigned long long id = 0;
-  if (auto done = cuda.check(cuda.cuStreamGetId(stream, &id), "cuStreamGetId"); !done) return done.error();
-  return std::uint64_t(id);
+  if (*capture == 0)
+    if (auto done = cuda.check(cuda.cuStreamGetId(stream, &id), "cuStreamGetId"); !done) return done.error();
+  return Latest{stream, std::uint64_t(id), *capture, false};
+}
+
+/// The stream of a launch, as it is now; none if it is gone, and another perhaps has its handle.
+std::optional<StreamOrder::Latest> StreamOrder::lookAgain(const Latest &launch) const {
+  const auto now = look(launch.stream);
+  if (!now || (now->id != 0 && launch.id != 0 && now->id != launch.id)) return {};
+  return *now;
 }
 
 /// The id of the capture that a stream takes part in; 0 if none.
@@ -44,25 +55,19 @@ Error StreamOrder::gone() const {
 }
 
 /// A stream that launches ran on may have begun a capture, which nobody asked while it stayed the same.
-Result<void> StreamOrder::noteCapture() {
-  if (!latest || latest->capture || isPerThread(latest->stream)) return {};
-  const auto id = idOf(latest->stream);
-  if (!id || *id != latest->id) return {}; // gone, which matters only if somebody must wait for it
-  const auto capture = captureOf(latest->stream);
-  if (!capture) return capture.error();
-  if (*capture) captured = Latest{latest->stream, latest->id, *capture, false};
-  return {};
+void StreamOrder::noteCapture() {
+  if (!latest || latest->capture || isPerThread(latest->stream)) return;
+  const auto now = lookAgain(*latest);
+  if (now && now->capture) captured = *now; // one that is gone matters only if somebody must wait for it
 }
 
 /// Makes the next launch's stream wait for that of the one before, if it is another.
 Result<bool> StreamOrder::follow(const Latest &before, const Latest &next, CUevent event) {
-  if (before.id == next.id) return false;
+  if (before.stream == next.stream && before.id == next.id) return false;
   if (!before.recorded) {
-    const auto id = idOf(before.stream);
-    if (!id || *id != before.id) return gone();
-    const auto capture = captureOf(before.stream);
-    if (!capture) return capture.error();
-    if (*capture != next.capture)
+    const auto now = lookAgain(before);
+    if (!now) return gone();
+    if (now->capture != next.capture)
       return Error{Error::Code::BadInput,
                    "rank " + std::to_string(rank) + ": its last launch was on a stream that is being captured now, so that a "
                    "launch on another stream, which is not, cannot wait for it; call synchronize() before the capture, or "
@@ -75,14 +80,12 @@ Result<bool> StreamOrder::follow(const Latest &before, const Latest &next, CUeve
 
 Result<bool> StreamOrder::follow(CUstream stream) {
   if (!enabled) return false;
-  const auto id = idOf(stream);
-  if (!id) return id.error();
-  if (latest && latest->id == *id && !latest->capture && !isPerThread(stream)) return false;
+  const auto now = look(stream);
+  if (!now) return now.error();
+  const Latest next = *now;
+  if (latest && latest->id == next.id && latest->capture == 0 && next.capture == 0 && !isPerThread(stream)) return false;
 
-  if (auto done = noteCapture(); !done) return done.error();
-  const auto capture = captureOf(stream);
-  if (!capture) return capture.error();
-  const Latest next{stream, *id, *capture, false};
+  noteCapture();
   auto &before = next.capture ? captured : running;
   bool waits = false;
   if (before && (!next.capture || before->capture == next.capture)) {
@@ -108,15 +111,13 @@ Result<bool> StreamOrder::ended(const Latest launch, CUevent event) {
   if (launch.recorded) {
     result = cuda.cuEventQuery(event);
   } else {
-    const auto id = idOf(launch.stream);
-    if (!id || *id != launch.id) {
+    const auto now = lookAgain(launch);
+    if (!now) {
       running.reset(), latest.reset(); // or nothing could ever be launched or waited for again
       return gone();
     }
-    const auto capture = captureOf(launch.stream);
-    if (!capture) return capture.error();
-    if (*capture && launch.capture) return true; // nothing of it runs yet
-    if (*capture)
+    if (now->capture && launch.capture) return true; // nothing of it runs yet
+    if (now->capture)
       return Error{Error::Code::BadInput, "rank " + std::to_string(rank) + ": the stream of its last launch is being captured "
                                           "now, and cannot be waited for until that has ended"};
     result = cuda.cuStreamQuery(launch.stream);

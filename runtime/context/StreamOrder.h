@@ -10,7 +10,7 @@ namespace coll {
 
 /// Launches of a rank share scratch memory and the place that was reckoned for them on the GPU, so they run one after the
 /// other. Where the stream changes, the new one waits for an event that is recorded in the old one at that moment; as long
-/// as it stays the same, a launch costs no more than asking for the stream's id, because a handle may be that of a stream
+/// as it stays the same, a launch costs no more than asking what the stream is, because a handle may be that of a stream
 /// which is gone.
 ///
 /// There are two orders: that of the launches that run, and that of the launches within a capture, which run when their
@@ -40,14 +40,15 @@ public:
 private:
   struct Latest {
     CUstream stream = nullptr;
-    std::uint64_t id = 0;      ///< unique in the life of the process
+    std::uint64_t id = 0;      ///< unique in the life of the process; 0 while it is captured
     std::uint64_t capture = 0; ///< the capture's id; 0: none
     bool recorded = false;     ///< its end is in the event already
   };
 
-  Result<std::uint64_t> idOf(CUstream stream) const;
+  Result<Latest> look(CUstream stream) const;
+  std::optional<Latest> lookAgain(const Latest &launch) const;
   Result<std::uint64_t> captureOf(CUstream stream) const;
-  Result<void> noteCapture();
+  void noteCapture();
   Result<bool> follow(const Latest &before, const Latest &next, CUevent event);
   Result<bool> ended(Latest launch, CUevent event);
   Error gone() const;

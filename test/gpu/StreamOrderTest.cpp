@@ -63,10 +63,12 @@ const Cuda &fakeCuda() {
     cuda.cuStreamGetId = [](CUstream stream, unsigned long long *id) {
       const auto its = machine.streams.find(stream);
       if (its == machine.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+      if (its->second.capture) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; // as driver 580 has it
       return *id = its->second.id, CUDA_SUCCESS;
     };
     cuda.cuStreamGetCaptureInfo_v3 = [](CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *,
                                         const CUgraphNode **, const CUgraphEdgeData **, std::size_t *) {
+      if (!machine.streams.count(stream)) return CUDA_ERROR_INVALID_HANDLE;
       *id = machine.streams.at(stream).capture;
       *status = *id ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
       return CUDA_SUCCESS;

@@ -25,7 +25,7 @@ constexpr Defect kNoClear{"ptx::storeRelaxed16(region + u64(u) * 16, Words2{{0, 
 // Ranks may be at work, before it or after it, where others clear.
 constexpr Defect kNoMeeting{"    meet(team, meeting);\n", ""};
 // 0x7fffffff is ahead of 0x80000000.
-constexpr Defect kSigned{"if (seen >= want) return;", "if (int(seen) >= int(want)) return;"};
+constexpr Defect kSigned{"return seen < want;", "return int(seen) < int(want);"};
 
 struct Case {
   const char *member;
