@@ -348,7 +348,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
   if (s.cleared) {
     refute(Refutation::Kind::Deadlock, event(rank, *s.cleared, r.packets), event(rank, step, r.packets),
            slotText(expansion, step.slot) + " is read again after it has been cleared, and nothing more is sent to it",
-           "clear the slot after its last read");
+           "read the slot once, and name what is read by `let`");
     return false;
   }
   if (s.elements != n) {

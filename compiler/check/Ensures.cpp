@@ -80,7 +80,9 @@ private:
       }
     }
     for (const Segment &s : held)
-      if (!(e.kind == ir::Ensures::Kind::Copy || exactTree ? sameNode(s, expected) : sameLeaves(s)))
+      if (!(e.kind == ir::Ensures::Kind::Copy ? sameNode(s, expected)
+            : exactTree                       ? sameNode({s.begin, s.end, symbols.unrounded(s.node), s.shift}, expected)
+                                              : sameLeaves(s)))
         return e.count ? differs(e, me, base, s, expected) : refute(e, me, base, s);
     return sameEverywhere(e, me, base);
   }

@@ -429,7 +429,8 @@ std::uint64_t packetElements(const ir::Program &program) {
   // Where a packet ends does not matter as long as pieces are whole numbers of them: 16 bytes, as pieces are. Those that
   // come in groups share their fate, and the group counts as one.
   const ir::Wire wire = program.wire();
-  return std::max(1u, (wire.together > 1 ? wire.payloadBytes * wire.together : 16) / sizeOf(program.dtype));
+  if (wire.together > 1) return std::max(1u, wire.payloadBytes * wire.together / sizeOf(program.packetType()));
+  return std::max(1u, 16 / sizeOf(program.dtype));
 }
 
 Classes classify(const Expansion &expansion, const std::vector<Sizes> &sizes) {

@@ -184,6 +184,12 @@ void Symbols::descend(Node &a, std::int64_t &atA, Node &b, std::int64_t &atB) co
   }
 }
 
+Node Symbols::unrounded(Node node) const {
+  if (node < firstOperation || !isFloat(program.dtype) || sizeOf(program.dtype) >= 4) return node;
+  const Operation &o = operations[node - firstOperation];
+  return o.op == kConverts + int(program.dtype) ? o.left : node;
+}
+
 bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const {
   // Folds lean to the left, so the right operands wait on a stack instead of this calling itself.
   std::vector<std::pair<Node, std::int64_t>> todo{{node, at}};
@@ -196,6 +202,10 @@ bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std
     } else if (next < firstOperation) {
       out.push_back({(next - 1) / buffers, (next - 1) % buffers, element});
     } else {
+      if (const Node rounded = unrounded(next); rounded != next) { // as each hop does
+        todo.emplace_back(rounded, element);
+        continue;
+      }
       const Operation &o = operations[next - firstOperation];
       same &= op && int(*op) == o.op;
       if (o.right != ir::kNone) todo.emplace_back(o.right, element + o.delta);

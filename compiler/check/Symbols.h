@@ -78,6 +78,8 @@ public:
     }
     bool operator==(const Leaf &) const = default;
   };
+  /// What is rounded last of all to the program's type, where that is narrower than what it accumulates in.
+  Node unrounded(Node node) const;
   /// The inputs that element `at` of a node is made of, and whether all operations are `op`.
   /// Memory without a value counts as a leaf of rank -1.
   bool leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const;

@@ -170,7 +170,7 @@ Manifest buildManifest(const Program &program) {
                            box.offset});
     m.minArch = std::max(m.minArch, wireOf(box.sync).minArch);
     m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
-    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(program.dtype);
+    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(program.packetType());
   }
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;
@@ -180,13 +180,14 @@ Manifest buildManifest(const Program &program) {
   m.hops = chain.received;
   m.credits = program.creditOffset.value_or(0);
   const Wire wire = program.wire();
-  m.packetBytes = wire.payloadBytes;
+  const unsigned sent = sizeOf(program.packetType()) / sizeOf(program.dtype); // bytes for one of an argument
+  m.packetBytes = wire.payloadBytes / sent;
   m.packetsTogether = wire.together;
   m.bulk = program.bulkUnits() > 0;
   m.alignment = wire.alignment;
   const std::uint64_t size = sizeOf(program.dtype);
   m.chunkPackets = program.chunkPackets();
-  const std::uint64_t whole = wire.alignment < 8 ? wire.payloadBytes : wire.alignment; // bytes
+  const std::uint64_t whole = (wire.alignment < 8 ? wire.payloadBytes : wire.alignment) / sent; // bytes
   m.wholeUnit = std::max<std::uint64_t>(1, whole / size);
   if (hasPieces(program)) // which are whole units of 16 bytes
     m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);

@@ -23,7 +23,7 @@ void BodyEmitter::run() {
   out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
   if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
   if (auto split = splitExtents())
-    written = true, out.line("const coll::Pieces<Shape, T, N> pieces(" + names.product(*split) + "); // split(…, N)");
+    written = true, out.line("const coll::Pieces<Shape, " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> pieces(" + names.product(*split) + "); // split(…, N)");
   if (program.chunks) chunks();
   else for (const Stmt &stmt : program.body) outer(stmt);
   if (names.trace) out.line("coll::stamp(coll::kReceived);");

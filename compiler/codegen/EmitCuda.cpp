@@ -60,6 +60,7 @@ private:
     if (e.kind != Ensures::Kind::Reduction) return text;
     if (program.order == "any")
       return text + ", in any order and rounded at each step, the same bits on every rank but not in every run";
+    if (program.order == "fixed" && program.mailed) return text + ", combined alike on every rank and rounded to f32 at each step";
     if (program.order == "fixed") return text + ", combined alike on every rank and rounded at each step";
     const bool widened = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
     return text + ", ascending" + (widened ? ", accumulated in f32 and rounded once" : "") +
@@ -78,7 +79,7 @@ private:
 
   void constants() {
     out.line("constexpr int N = " + llvm::Twine(program.ranks) + ";");
-    out.line("using T = " + llvm::Twine(std::string(cudaName(program.dtype))) + ";");
+    out.line("using T = " + llvm::Twine(std::string(cudaName(program.packetType()))) + (program.mailed ? "; // what is sent; the arguments have their own" : ";"));
     if (program.op) out.line("using Op = " + llvm::Twine(std::string(cudaName(*program.op))) + ";");
     out.blank();
   }
@@ -92,9 +93,9 @@ private:
       out.line("char *" + (names.regionsOfAll = fields.unique("all")) + "; // the regions of all ranks at once; null without multicast");
     for (const Buffer &b : program.buffers) {
       const std::string field = names.buffers[b.name] = fields.unique(b.name);
-      const std::string type = b.dtype == program.dtype ? "T" : std::string(cudaName(b.dtype));
+      const std::string type = b.dtype == program.packetType() ? "T" : std::string(cudaName(b.dtype));
       out.line(llvm::Twine(b.direction == Direction::In ? "const " : "") + type + " *" + field + (b.window ? "[N]" : "") +
-               "; // " + (b.dtype == program.dtype ? "T" : std::string(keyword(b.dtype))) + shapeText(b) +
+               "; // " + (b.dtype == program.packetType() ? "T" : std::string(keyword(b.dtype))) + shapeText(b) +
                (b.window ? ", of the rank so many places after this one" : ""));
       if (program.multicastsBuffer(BufferId(&b - program.buffers.data())))
         out.line(llvm::Twine(b.direction == Direction::In ? "const " : "") + type + " *" +

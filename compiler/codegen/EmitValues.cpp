@@ -11,7 +11,7 @@ bool BodyEmitter::isInline(const Stmt &stmt) {
 bool BodyEmitter::isElements(const Stmt &stmt) const {
   const DType type = program.values[resultOf(stmt)].dtype;
   if (const auto *map = std::get_if<Map>(&stmt.op())) return !Expressions::makesPacket(program, *map);
-  if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.dtype;
+  if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.packetType();
   return false;
 }
 
@@ -57,14 +57,14 @@ void BodyEmitter::store(const Store &s) {
   if (program.values[s.value].count)
     return out.line("coll::storeFirst(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ", " +
                     nameOf(s.value) + ");");
-  if (program.buffers[s.to.buffer].dtype == program.dtype)
+  if (program.buffers[s.to.buffer].dtype == program.packetType())
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
   out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
   if (program.values[s.result].count) return loadMessage(s);
-  if (program.buffers[s.from.buffer].dtype != program.dtype)
+  if (program.buffers[s.from.buffer].dtype != program.packetType())
     return define(s, "coll::loadElements<Shape, Packet>(launch, " + place(s.from) + ")");
   out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
 }
@@ -88,7 +88,7 @@ void BodyEmitter::reduce(const Reduce &s) {
   if (const Index &slot = poll ? poll->slot : read->slot; !slot.isVariable(s.variable)) return reduceSlotsOf(s, box, slot);
   const ValueId own = poll ? poll->own : read->own;
   const std::string arguments = opName(s.op) + ", T, " + boxName(box) + ">(launch, " + slotPacket + ownText(own) + ")";
-  if (program.values[s.result].dtype != program.dtype) return define(s, "coll::reduceSlotsWide<" + arguments);
+  if (program.values[s.result].dtype != program.packetType()) return define(s, "coll::reduceSlotsWide<" + arguments);
   out.line(declarator(s.result) + " = coll::reduceSlots<" + arguments + ";");
 }
 

@@ -91,7 +91,7 @@ bool Expressions::defines(const Stmt &stmt) {
 }
 
 bool Expressions::makesPacket(const Program &program, const Map &map) {
-  return map.function == Function::Convert && program.values[map.result].dtype == program.dtype && isNarrow(program.dtype);
+  return map.function == Function::Convert && program.values[map.result].dtype == program.packetType() && isNarrow(program.packetType());
 }
 
 std::string Expressions::number(DType type, const std::string &text) const {
@@ -130,7 +130,7 @@ void Expressions::convert(const Map &map) {
     text = function + std::string(cudaName(to)) + ">(" + withoutParentheses(text) + ")";
   };
   if (!rounds && ast::accumulatorOf(from) != to) call("coll::as<");
-  else if (rounds && (computedWith.count(map.result) || to == program.dtype)) call("coll::nearest<");
+  else if (rounds && (computedWith.count(map.result) || to == program.packetType())) call("coll::nearest<");
   else if (rounds) unrounded.insert(map.result);
   set(map.result, text, Form::Elements);
 }

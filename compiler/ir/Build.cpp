@@ -18,6 +18,7 @@ bool standsBesidePipeline(const ast::Stmt &stmt) {
 bool Builder::run() {
   const sema::Algorithm &algorithm = *member.algorithm;
   refuseWholeAlgorithm(algorithm);
+  chooseMailedType(algorithm);
   if (!ok) return false;
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
   findComputedWith(algorithm.decl->body);

@@ -24,6 +24,20 @@ void multicast(Stmt stmt, ast::Span span, Block &out) {
 
 } // namespace
 
+/// All mailboxes are of one type: T, or the f32 that narrower floats accumulate in.
+void Builder::chooseMailedType(const sema::Algorithm &algorithm) {
+  for (const ast::Mailbox *box : algorithm.mailboxes) {
+    const DType type = sema::instantiate(box->type.element, program.dtype);
+    if (box == algorithm.mailboxes.front() && type != program.dtype) program.mailed = type;
+    if (type != program.packetType())
+      refuse(box->name.span, "mailboxes of `" + std::string(keyword(program.packetType())) + "` and `" + std::string(keyword(type)) + "` in one algorithm",
+             "declare all mailboxes of one type, and convert what is sent by `as`");
+  }
+  if (program.mailed && (*program.mailed != DType::F32 || !isFloat(program.dtype) || sizeOf(program.dtype) > 2))
+    refuse(algorithm.mailboxes.front()->name.span, "a mailbox of `" + std::string(keyword(*program.mailed)) + "` where `T` is `" + std::string(keyword(program.dtype)) + "`",
+           "mailboxes are of `T`, or of `f32` where `T` is a narrower float");
+}
+
 void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   const ast::SyncMode mode = *member.syncOf(decl);
   Mailbox box;
@@ -39,8 +53,8 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
   else if (mode == ast::SyncMode::Counter128) box.sync = Sync::Counter128;
   else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
-  if (sema::instantiate(decl.type.element, program.dtype) != program.dtype)
-    refuse(decl.name.span, "a mailbox of another element type");
+  if (program.mailed && (box.sync == Sync::LL16 || adds(box.sync)))
+    refuse(decl.sync.span, "a `" + std::string(ast::keyword(mode)) + "` mailbox of another element type than `T`");
   box.counted = decl.counted;
   if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
   box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
@@ -58,7 +72,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.multicast = !s.rank;
   op.peer = s.rank ? index(*s.rank) : Index::variable(kAll);
   op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
-  op.value = converted(value(*s.value, out), program.dtype, s.value->span, out);
+  op.value = converted(value(*s.value, out), program.packetType(), s.value->span, out);
   if (!ok) return;
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
   Mailbox &box = program.mailboxes[op.box];

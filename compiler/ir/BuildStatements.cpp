@@ -56,7 +56,7 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
   if (const auto *name = std::get_if<ast::NameRef>(&s.target->node))
     if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) {
       const Value &to = program.values[lets.at(*let)];
-      const ValueId v = converted(value(*s.value, out, to.dtype != program.dtype), to.dtype, s.value->span, out);
+      const ValueId v = converted(value(*s.value, out, to.dtype != program.packetType()), to.dtype, s.value->span, out);
       if (ok) out.push_back(Assign{lets.at(*let), v, where});
       return;
     }

@@ -72,7 +72,7 @@ ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool
 
 ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) {
   const DType type = sema::instantiate(expr.type.element, program.dtype);
-  if (type != program.dtype) return combineWide(c, expr, type, out);
+  if (type != program.packetType() || program.mailed) return combineWide(c, expr, type, out);
   Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
   if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
   if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values", "write `(a + b) * 0.5`"), 0;
@@ -130,9 +130,9 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
       poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
   if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
   if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
-  const bool narrow = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+  const bool narrow = isFloat(program.packetType()) && sizeOf(program.packetType()) < 4;
   if (wide && narrow && !poll) return refuse(expr.span, "arithmetic on a reduction of a window"), 0;
-  op.result = program.addValue(program.values[op.yield].name, length, wide && narrow ? DType::F32 : program.dtype,
+  op.result = program.addValue(program.values[op.yield].name, length, wide && narrow ? DType::F32 : poll ? program.packetType() : program.dtype,
                                Spread::Element);
   const ValueId result = op.result;
   out.push_back(std::move(op));

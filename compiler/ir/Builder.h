@@ -59,6 +59,7 @@ private:
   void pipeline(const ast::Pipeline &s, ast::Span span, Block &out);
 
   // BuildMailboxes.cpp
+  void chooseMailedType(const sema::Algorithm &algorithm);
   void mailbox(const ast::Mailbox &decl, SourceOffset where);
   void send(const ast::Send &s, ast::Span span, Block &out);
   /// A send into a window is a store in the peer's memory.

@@ -94,7 +94,7 @@ bool Program::usesMulticast() const {
 }
 
 std::uint64_t Program::chunkPackets() const {
-  return chunks ? chunks->elements * sizeOf(dtype) / wire().payloadBytes : 0;
+  return chunks ? chunks->elements * sizeOf(packetType()) / wire().payloadBytes : 0;
 }
 
 bool Length::sameDomain(const Length &other) const {
@@ -117,7 +117,7 @@ llvm::StringRef keyword(RowOp op) {
 }
 
 ValueId Program::addValue(std::string name, Length length) {
-  return addValue(std::move(name), std::move(length), dtype, Spread::Element);
+  return addValue(std::move(name), std::move(length), packetType(), Spread::Element);
 }
 
 ValueId Program::addValue(std::string name, Length length, DType type, Spread spread) {

@@ -163,7 +163,8 @@ struct Program {
   const Sources *sources = nullptr;    ///< the texts that `where` offsets lie in
   const std::string *source = nullptr; ///< the user's text, whose offsets start at 0
   int ranks = 0;
-  DType dtype = DType::F32;
+  DType dtype = DType::F32; ///< T
+  std::optional<DType> mailed = {}; ///< the type that all mailboxes are of, where it is not T
   std::optional<ReduceOp> op;
   std::string order = "ascending";
   std::uint64_t maxBytes = 0; ///< from `when bytes <= …`: of the largest argument
@@ -188,6 +189,8 @@ struct Program {
   bool strict = false;                  ///< to be proved without any
   std::vector<unsigned> removableBarriers; ///< lines of barriers without which it is proved as well
 
+  /// What a packet holds elements of: as it is sent, or where nothing is, as most arguments are.
+  DType packetType() const { return mailed.value_or(dtype); }
   /// The form of its packets: that of its mailboxes, which all have one of the same payload.
   Wire wire() const;
   /// Units of 16 bytes that a packet has where data goes from memory to memory alone: large messages want many loads in
@@ -196,7 +199,7 @@ struct Program {
   /// Of a full chunk; 0 without chunks.
   std::uint64_t chunkPackets() const;
 
-  /// A value of the program's type, another for each element, unless it is said otherwise.
+  /// A value of the packets' type, another for each element, unless it is said otherwise.
   ValueId addValue(std::string name, Length length);
   ValueId addValue(std::string name, Length length, DType type, Spread spread);
 

@@ -47,7 +47,7 @@ bool checkSizes(const Program &program, Context &context) {
                         "`" + box.name + "` would have no room for a single " + std::string(keyword(program.dtype)) +
                             ", with " + std::to_string(program.maxBytes) + " bytes at most and N = " +
                             std::to_string(program.ranks));
-    const std::uint64_t slotBytes = elements <= kMostRegionBytes ? elements * sizeOf(program.dtype) * 2 : kMostRegionBytes;
+    const std::uint64_t slotBytes = elements <= kMostRegionBytes ? elements * sizeOf(program.packetType()) * 2 : kMostRegionBytes;
     const std::uint64_t share = kMostRegionBytes / (std::uint64_t(box.slots.value()) * std::uint64_t(box.copies) + 1);
     if (slotBytes > share || slotBytes / 8 > kMostPackets)
       return refuseSize(program, context, "`" + box.name + "` would take more memory than there is");
@@ -68,7 +68,7 @@ std::uint64_t placeKept(Program &program, std::uint64_t at) {
   for (Value &value : program.values) {
     if (!value.kept) continue;
     value.keptOffset = at;
-    const std::uint64_t packets = llvm::divideCeil(capacity(program, value.length) * sizeOf(program.dtype), wire.payloadBytes);
+    const std::uint64_t packets = llvm::divideCeil(capacity(program, value.length) * sizeOf(program.packetType()), wire.payloadBytes);
     const std::uint64_t bytes = llvm::alignTo(wire.payloadBytes, 16); // coll::Kept::kStride
     at = llvm::alignTo(at + llvm::alignTo(std::max<std::uint64_t>(packets, 1), 32) * bytes, 128); // as whole warps have them
   }
@@ -104,7 +104,7 @@ bool assignMemory(Program &program, Context &context) {
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);
-    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.dtype), wire.payloadBytes);
+    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.packetType()), wire.payloadBytes);
     box.lines = box.payload ? llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together) : 0;
     box.offset = at;
     const std::uint64_t slots = std::uint64_t(box.slots.value());

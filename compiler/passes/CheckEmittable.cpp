@@ -79,6 +79,7 @@ private:
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
     if (const Stmt *stmt = codegen::withoutRowText(program, loop))
       refuse(*stmt, "this statement beside one that goes by rows");
+    if (program.mailed) refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`");
     const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);
     for (const Stmt &stmt : loop.body)
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
@@ -98,7 +99,7 @@ private:
   void reduction(const Stmt &stmt, const Reduce &loop) {
     const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
     if (!slot && !loop.body.empty()) return indices(loop.body.front()); // what peers have in a window
-    if (!slot || (!slot->isVariable(loop.variable) && program.values[loop.result].dtype != program.dtype))
+    if (!slot || (!slot->isVariable(loop.variable) && program.values[loop.result].dtype != program.packetType()))
       refuse(stmt, "arithmetic on a reduction over slots other than those of all ranks");
     else indices(loop.body.front());
   }

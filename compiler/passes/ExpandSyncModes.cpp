@@ -280,7 +280,8 @@ private:
     return sync == Sync::Sentinel || adds(sync) ? box : kNone;
   }
 
-  /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read.
+  /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read; that no slot is read twice, the checker
+  /// sees. Of a `counter`, which has few slots, there is one read for all of them.
   bool clearSentinels() {
     std::vector<int> polls(program.mailboxes.size());
     walk(program.body, [&](Stmt &s) {
@@ -288,7 +289,7 @@ private:
     });
     for (Mailbox &box : program.mailboxes) box.canonical = box.sync == Sync::Sentinel;
     for (std::size_t box = 0; box < polls.size(); ++box)
-      if (polls[box] > 1)
+      if (polls[box] > 1 && program.mailboxes[box].sync != Sync::Sentinel)
         return refuse(program.mailboxes[box].where, "a `sync " + keyword(program.mailboxes[box].sync).str() +
                                                         "` mailbox that is read in several places");
     clearIn(program.body);

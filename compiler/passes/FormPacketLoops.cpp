@@ -198,7 +198,7 @@ private:
   /// What can be had no other way lies in memory from one loop to the next: packet i is one thread's in all of them.
   bool keep(const Stmt &stmt, ValueId v) {
     Value &value = program.values[v];
-    if (value.dtype != program.dtype || value.spread != Spread::Element || value.count) return refuse(stmt, v);
+    if (value.dtype != program.packetType() || value.spread != Spread::Element || value.count) return refuse(stmt, v);
     value.kept = true;
     keeps.emplace(v, whereOf(stmt));
     if (program.maxBytes || program.chunks) return true;
