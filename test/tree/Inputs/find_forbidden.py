@@ -27,5 +27,15 @@ for name in glob.glob(root + "/runtime/device/coll/*.h"):
         kept = said.startswith("asm volatile(") and said.endswith('"memory");')
         if ACCESS.search(said) and (ORDERED.search(said) or not kept):
             found.append("%s:%d: %s" % (os.path.relpath(name, root), code.count("\n", 0, asm.start()) + 1, said.split("\n")[0]))
+# Whatever waits keeps the lanes of its warp together (poll.h), but for what one thread does for its CTA.
+for name in glob.glob(root + "/runtime/device/coll/*.h"):
+    with open(name) as text:
+        code = text.read()
+    for function in re.finditer(r"__device__ [^;{]*\b(\w+)\([^;{]*\) (?:const )?\{.*?(?=__device__|\Z)", code, re.S):
+        waits = re.search(r"\bspinHint\((?!const void)", function.group())
+        together = re.search(r"\b(anyInStep|anyOfWarp)\(", function.group())
+        if waits and not together and function.group(1) not in ("meet", "spinHint"):
+            found.append("%s:%d: %s waits lane by lane" % (
+                os.path.relpath(name, root), code.count("\n", 0, function.start()) + 1, function.group(1)))
 if found:
     sys.exit("\n".join(found))
