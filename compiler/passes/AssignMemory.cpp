@@ -83,8 +83,16 @@ bool assignMemory(Program &program, Context &context) {
   for (const Mailbox &box : program.mailboxes)
     if (box.payload && wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {
       const std::uint32_t where = std::uint32_t(box.where);
-      context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
-                                "mailboxes of different wire forms in one algorithm cannot be lowered yet");
+      const Mailbox &first = *llvm::find_if(program.mailboxes, [](const Mailbox &m) { return m.payload; });
+      const auto carries = [](const Mailbox &m) {
+        return "`sync " + keyword(m.sync).str() + "`, whose packets have " + std::to_string(wireOf(m.sync).payloadBytes) + " bytes";
+      };
+      const std::uint32_t other = std::uint32_t(first.where);
+      context.diagnostics
+          .error(DiagnosticKind::NotLowered, {where, where},
+                 "mailboxes of " + carries(first) + ", and " + carries(box) + ", in one algorithm cannot be lowered yet")
+          .note({other, other}, "the other is declared here")
+          .help("`sentinel`, `flag`, `barrier` and `counter` go together, and so do `ll128` with `counter128` and `ll16` with `counter16`");
       return false;
     }
   // What must not be cleared when the epoch wraps comes last: see Manifest::clearBytes.
