@@ -85,8 +85,8 @@ void Engine::prepare() {
   ready.resize(all.size() + 1);
   queued.resize(all.size() + 1);
   stacks = &Stacks::ofThisThread(threadCount);
+  units = &PendingPool::ofThisThread();
   threads.assign(threadCount + 1, nullptr);
-  units.emplace_back();
   if (policy.detectRaces && fair()) races = std::make_unique<RaceDetector>(threadCount);
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
@@ -161,7 +161,9 @@ bool Engine::commitOne(bool force) {
     for (std::uint32_t i = 1; i < count && cta->rank == victim; ++i) cta = queued[(first + i) % count];
     if (cta->rank == victim) return false;
   }
-  commitInOrder(*cta->queue[random.below(std::uint32_t(cta->queue.size()))]);
+  const Cta::Queued &picked = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
+  __builtin_prefetch(picked.line);
+  commitInOrder(*picked.unit);
   return true;
 }
 
@@ -195,6 +197,7 @@ void Engine::threadEnded(Thread &thread) {
 void Engine::wake(Thread &thread) {
   Cta &cta = *thread.cta;
   thread.state = Thread::Ready;
+  thread.fiber.prefetch();
   if (cta.ready.empty()) ready.insert(&cta);
   cta.ready.push_back(&thread);
 }

@@ -151,8 +151,7 @@ private:
   std::vector<Cta *> all;
   std::vector<Thread *> threads; ///< by number; [0] is null
   std::vector<Thread *> starved;
-  std::deque<Pending> units; ///< by number; [0] is unused
-  std::vector<Pending *> freeUnits;
+  PendingPool *units = nullptr;
   Stacks *stacks = nullptr;
   std::unique_ptr<RaceDetector> races; ///< null if not asked for
   Statistics statistics;

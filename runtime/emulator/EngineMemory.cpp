@@ -139,7 +139,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
     }
     thread.raiseFloor(thread.recent.note(location, version));
   }
-  if (line.pending) forward(thread, line, offset, bytes, image);
+  if (line.pendingOf >> thread.cta->number % 8 & 1) forward(thread, line, offset, bytes, image);
   std::memcpy(value, image + offset, bytes);
   if (policy.trace) trace(thread, version < newest ? "loads, stale," : "loads", address, bytes, value);
 
@@ -150,18 +150,19 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
 
 /// Lays the stores of the thread's CTA that are yet to take effect over what memory holds.
 void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *image) {
-  for (std::uint32_t n = line.pending; n; n = units[n].next) {
-    const Pending *p = &units[n];
-    if (p->cta != thread.cta || p->multicast || !p->overlaps(offset, bytes)) continue;
-    if (p->thread != &thread) thread.sawMate = true;
-    if (p->add) {
-      for (unsigned at = 0; at < p->size; at += p->each)
-        if (p->offset + at >= offset && p->offset + at + p->each <= offset + bytes) p->add(image + p->offset + at, p->bytes + at);
+  for (std::uint32_t n = line.pending; n; n = (*units)[n].next) {
+    const Pending &p = (*units)[n];
+    if (p.cta != thread.cta || p.multicast || !p.overlaps(offset, bytes)) continue;
+    if (p.thread != thread.number) thread.sawMate = true;
+    const unsigned first = p.offset();
+    if (p.isAdd) {
+      const auto [add, each, below, above] = units->detail(n);
+      for (unsigned at = first; at < first + p.size; at += each)
+        if (at >= offset && at + each <= offset + bytes) add(image + at, p.bytes + (at - first));
       continue;
     }
-    const unsigned from = std::max<unsigned>(offset, p->offset);
-    const unsigned to = std::min<unsigned>(offset + bytes, p->offset + p->size);
-    std::memcpy(image + from, p->bytes + (from - p->offset), to - from);
+    const unsigned from = std::max(offset, first), to = std::min(offset + bytes, first + p.size);
+    std::memcpy(image + from, p.bytes + (from - first), to - from);
   }
 }
 
@@ -288,8 +289,10 @@ void Engine::callWarp(Thread *lanes) {
       if (isLoad) {
         loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
       } else if (Pending *pending = issue(thread, line, own.address + k, unit, value, own.add, own.each); pending && whole) {
-        pending->below = below;
-        if (below) units[below].above = pending->number;
+        pending->hasNeighbours = true;
+        units->detail(pending->number).below = below;
+        units->detail(pending->number).above = 0;
+        if (below) units->detail(below).above = pending->number;
         below = pending->number;
       }
     }
@@ -306,25 +309,20 @@ Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsign
     apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add, each);
     return nullptr;
   }
-  if (freeUnits.empty()) {
-    freeUnits.push_back(&units.emplace_back());
-    freeUnits.back()->number = std::uint32_t(units.size() - 1);
-  }
-  Pending &unit = *freeUnits.back();
-  freeUnits.pop_back();
-  unit.thread = &thread, unit.cta = &cta, unit.line = &line, unit.next = 0;
+  Pending &unit = units->take();
+  unit.thread = thread.number, unit.cta = &cta, unit.line = &line, unit.next = 0;
   unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
-  unit.offset = std::uint8_t(offset), unit.size = std::uint8_t(bytes), unit.add = add, unit.each = std::uint8_t(each);
-  unit.multicast = multicast;
-  unit.below = unit.above = 0;
-  unit.address = address;
+  unit.address = address, unit.size = std::uint8_t(bytes);
+  unit.multicast = multicast, unit.isAdd = add != nullptr, unit.hasNeighbours = false;
+  if (add) units->detail(unit.number) = {add, each, 0, 0};
   std::memcpy(unit.bytes, value, bytes);
 
   std::uint32_t *tail = &line.pending;
-  while (*tail) tail = &units[*tail].next;
+  while (*tail) tail = &(*units)[*tail].next;
   *tail = unit.number;
+  line.pendingOf |= 1u << cta.number % 8;
   if (cta.queue.empty()) queued.insert(&cta);
-  cta.queue.push_back(&unit);
+  cta.queue.push_back({&unit, &line});
   cta.enqueued(thread.phase);
   ++thread.pending, ++cta.grid->pending, ++pendingTotal;
   return &unit;
@@ -355,46 +353,51 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
 /// Of the stores of the unit's CTA to its location, the one issued first.
 Pending &Engine::firstOf(Pending &unit) {
   std::uint32_t earliest = unit.line->pending;
-  while (units[earliest].cta != unit.cta || units[earliest].multicast != unit.multicast ||
-         !units[earliest].overlaps(unit.offset, unit.size))
-    earliest = units[earliest].next;
-  return units[earliest];
+  if (earliest == unit.number) return unit;
+  while ((*units)[earliest].cta != unit.cta || (*units)[earliest].multicast != unit.multicast ||
+         !(*units)[earliest].overlaps(unit.offset(), unit.size))
+    earliest = (*units)[earliest].next;
+  return (*units)[earliest];
 }
 
 /// Lets the unit take effect, or what must before it; of a line that lanes store together, all parts or the lowest.
 void Engine::commitInOrder(Pending &unit) {
   Pending *part = &firstOf(unit);
-  while (part->below) part = &units[part->below];
+  while (part->hasNeighbours && units->detail(part->number).below) part = &(*units)[units->detail(part->number).below];
   if (&firstOf(*part) != part) return commitInOrder(firstOf(*part));
   const bool whole = policy.seed / 4 % 2 == 0;
   for (;;) {
-    const std::uint32_t next = part->above;
+    const std::uint32_t next = part->hasNeighbours ? units->detail(part->number).above : 0;
     commit(*part);
     if (!whole || !next) return;
-    part = &units[next];
+    part = &(*units)[next];
     while (&firstOf(*part) != part) commitInOrder(firstOf(*part));
   }
 }
 
 void Engine::commit(Pending &unit) {
   Cta &cta = *unit.cta;
-  if (unit.above) units[unit.above].below = 0;
-  if (unit.below) units[unit.below].above = 0;
-  if (policy.trace) trace(*unit.thread, unit.add ? "adds" : "stores", unit.address, unit.size, unit.bytes);
-  apply(*unit.line, cta.number, unit.offset, unit.size, unit.bytes, unit.add, unit.each);
+  Thread &issuer = *threads[unit.thread];
+  PendingDetail detail = {};
+  if (unit.isAdd || unit.hasNeighbours) detail = units->detail(unit.number);
+  if (unit.hasNeighbours && detail.above) units->detail(detail.above).below = 0;
+  if (unit.hasNeighbours && detail.below) units->detail(detail.below).above = 0;
+  if (policy.trace) trace(issuer, unit.isAdd ? "adds" : "stores", unit.address, unit.size, unit.bytes);
+  apply(*unit.line, cta.number, unit.offset(), unit.size, unit.bytes, unit.isAdd ? detail.add : nullptr, detail.each);
   if (const Segment &segment = *memory.near(unit.address); !isOwners(segment) && status == Result::Ok)
-    noteUntimely(segment, *unit.thread, unit.address, "store that takes effect");
+    noteUntimely(segment, issuer, unit.address, "store that takes effect");
 
   std::uint32_t *link = &unit.line->pending;
-  while (*link != unit.number) link = &units[*link].next;
+  while (*link != unit.number) link = &(*units)[*link].next;
   *link = unit.next;
+  if (!unit.line->pending) unit.line->pendingOf = 0;
   cta.queue[unit.index] = cta.queue.back();
-  cta.queue[unit.index]->index = unit.index;
+  cta.queue[unit.index].unit->index = unit.index;
   cta.queue.pop_back();
   if (cta.queue.empty()) queued.erase(&cta);
   cta.tookEffect(unit.phase);
-  --unit.thread->pending, --cta.grid->pending, --pendingTotal;
-  freeUnits.push_back(&unit);
+  --issuer.pending, --cta.grid->pending, --pendingTotal;
+  units->release(unit);
 
   for (std::size_t i = 0; i < cta.draining.size();) {
     Thread &thread = *cta.draining[i];

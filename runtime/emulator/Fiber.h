@@ -23,6 +23,8 @@ public:
     own = boost::context::detail::make_fcontext(static_cast<char *>(stack) + bytes, bytes, &enter);
   }
   void run() { own = boost::context::detail::jump_fcontext(own, this).fctx; }
+  /// It will be run soon.
+  void prefetch() const { __builtin_prefetch(own); }
   void leave() { caller = boost::context::detail::jump_fcontext(caller, nullptr).fctx; }
 
 private:

@@ -92,7 +92,11 @@ struct Cta {
   std::vector<Thread> threads;
   std::vector<Thread *> ready, atBarrier, atCluster, draining;
   std::vector<std::uint32_t> shared; ///< poison at the launch's begin
-  std::vector<Pending *> queue; ///< in no order; the lines keep the order of issue
+  struct Queued {
+    Pending *unit;
+    Line *line; ///< the unit's, to have both on their way from memory at once
+  };
+  std::vector<Queued> queue; ///< in no order; the lines keep the order of issue
   std::vector<std::uint32_t> pendingByPhase;
   std::uint32_t oldestPhase = 0; ///< no store of an earlier phase is pending
 

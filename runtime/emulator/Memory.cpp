@@ -8,6 +8,35 @@
 
 using namespace coll::emu;
 
+PendingPool &PendingPool::ofThisThread() {
+  static thread_local PendingPool pool;
+  pool.taken = 1;
+  pool.unused.clear();
+  return pool;
+}
+
+PendingPool::PendingPool() {
+  // More than a run has ever had; only what is touched takes memory.
+  for (room = 1 << 24; room >= 1 << 16; room >>= 1) {
+    void *p = mmap(nullptr, room * sizeof(Pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    madvise(p, room * sizeof(Pending), MADV_HUGEPAGE);
+    units = static_cast<Pending *>(p);
+    return;
+  }
+  throw std::bad_alloc();
+}
+
+PendingPool::~PendingPool() {
+  munmap(units, room * sizeof(Pending));
+}
+
+Pending &PendingPool::fresh() {
+  if (taken == room) throw std::bad_alloc();
+  units[taken].number = taken;
+  return units[taken++];
+}
+
 Memory::Memory() {
   // Never readable, so a plain dereference in a kernel is a signal and not a silent success.
   for (std::uint64_t size = 1ull << 40; size >= 1ull << 32; size >>= 2) {

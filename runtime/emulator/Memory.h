@@ -17,26 +17,69 @@ namespace coll::emu {
 struct Cta;
 struct Thread;
 
-/// A store, or a part of one, that has been issued and is yet to take effect. Lies within one line.
-struct Pending {
-  Thread *thread;
-  Cta *cta;
+/// A store, or a part of one, that has been issued and is yet to take effect. Lies within one line. A run has many and
+/// picks them at random, so each is one cache line of the host.
+struct alignas(64) Pending {
+  std::uint64_t address;
   struct Line *line;
+  Cta *cta;
+  std::uint8_t bytes[16];
   std::uint32_t number; ///< its own; from 1
   std::uint32_t next;   ///< the one issued after it to the same line; 0: none
   std::uint32_t index;  ///< in the queue of its CTA
   std::uint32_t phase;  ///< how many CTA barriers its thread had passed
-  std::uint32_t below, above; ///< its neighbours in a line of 128 bytes that are yet to take effect; 0: none
-  std::uint8_t offset, size;
-  bool multicast;        ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
-  emulated::Combine add; ///< how to add an element instead of replacing it; null: replaces
-  std::uint8_t each;     ///< bytes of such an element
-  std::uint8_t bytes[16];
-  std::uint64_t address;
+  std::uint32_t thread; ///< number
+  std::uint8_t size;
+  bool multicast;   ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
+  bool isAdd;       ///< adds to what is there, as Addition says, instead of replacing it
+  bool hasNeighbours; ///< is part of a line of 128 bytes, as Neighbours says
 
+  unsigned offset() const { return address % 16; }
   bool overlaps(unsigned first, unsigned count) const {
-    return offset < first + count && first < unsigned(offset) + size;
+    return offset() < first + count && first < offset() + size;
   }
+};
+static_assert(sizeof(Pending) == 64);
+
+/// What few pending stores have.
+struct PendingDetail {
+  emulated::Combine add; ///< how to add an element
+  unsigned each;         ///< bytes of such an element
+  std::uint32_t below, above; ///< neighbours in a line of 128 bytes that are yet to take effect; 0: none
+};
+
+/// Pending stores by number. Those that are let go are used again, the last first. One for each host thread, as its pages
+/// are worth keeping from run to run.
+class PendingPool {
+public:
+  /// With nothing taken.
+  static PendingPool &ofThisThread();
+  PendingPool(const PendingPool &) = delete;
+  PendingPool &operator=(const PendingPool &) = delete;
+  ~PendingPool();
+
+  Pending &operator[](std::uint32_t number) { return units[number]; }
+  PendingDetail &detail(std::uint32_t number) {
+    if (details.size() <= number) details.resize(number + 1);
+    return details[number];
+  }
+  Pending &take() {
+    if (unused.empty()) return fresh();
+    const std::uint32_t number = unused.back();
+    unused.pop_back();
+    return units[number];
+  }
+  void release(const Pending &unit) { unused.push_back(unit.number); }
+
+private:
+  PendingPool();
+  Pending &fresh();
+
+  Pending *units = nullptr;
+  std::size_t room = 0;    ///< units
+  std::uint32_t taken = 1; ///< numbers below were in use in this run
+  std::vector<PendingDetail> details;
+  std::vector<std::uint32_t> unused;
 };
 
 /// 16 bytes: per word the value, the one before it, and the time at which the value took effect (0: from the
@@ -45,7 +88,10 @@ struct alignas(64) Line {
   std::uint8_t value[16], before[16];
   std::uint32_t time[4];
   std::uint16_t writer[4];        ///< per word, number of the CTA whose store took effect last; 0: the host
-  std::uint32_t pending, waiters; ///< heads of lists, as numbers of Pending (in the order of issue) and Thread; 0: none
+  // Heads of lists, as numbers of Pending (in the order of issue) and Thread; 0: none.
+  std::uint32_t pending;
+  std::uint32_t waiters : 24;
+  std::uint32_t pendingOf : 8; ///< a bit for each CTA that may have pending stores here, by its number mod 8
 
   std::uint32_t newest() const {
     const std::uint32_t a = time[0] > time[1] ? time[0] : time[1], b = time[2] > time[3] ? time[2] : time[3];
