@@ -20,7 +20,9 @@ PendingPool::PendingPool() {
   for (room = 1 << 24; room >= 1 << 16; room >>= 1) {
     void *p = mmap(nullptr, room * sizeof(Pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
-    madvise(p, room * sizeof(Pending), MADV_HUGEPAGE);
+    // Small runs must not pay for a large page.
+    constexpr std::size_t kSmall = 2 << 20;
+    madvise(static_cast<char *>(p) + kSmall, room * sizeof(Pending) - kSmall, MADV_HUGEPAGE);
     units = static_cast<Pending *>(p);
     return;
   }
