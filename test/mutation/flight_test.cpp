@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace coll {
 namespace {
 
@@ -14,6 +16,10 @@ constexpr int kRanks = 3, kSeeds = 24;
 constexpr unsigned kCtas = 2, kThreads = 32;
 constexpr std::uint64_t kCount = 160; ///< elements: more packets than threads, and a short last one
 
+// How a kernel that takes any number of packets begins its loop; the first line is its wait.
+constexpr const char *kWait = "    launch.start();\n";
+constexpr const char *kLoop = "    launch.start();\n#pragma unroll 1\n"
+                              "    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; warpFirst(i)";
 constexpr const char *kStart = "ptx::gridDependencyWait(), ptx::launchDependents();";
 
 Kernel compiled(const std::string &collective, const std::string &member, const std::string &text = {}) {
@@ -129,7 +135,7 @@ TEST(InFlight, M10TriggerBeforeTheStores) {
 
     // A successor that does not wait, and one that only reads its input before it does.
     const std::vector<Kernel> never = {first[0], broken(right[1], kStart, "ptx::launchDependents();")};
-    const std::vector<Kernel> late = {first[0], broken(right[1], "    launch.start();\n#pragma unroll 1", "#pragma unroll 1")};
+    const std::vector<Kernel> late = {first[0], broken(right[1], kLoop, std::string(kLoop).replace(0, std::strlen(kWait), ""))};
     for (const std::vector<Kernel> &wrong : {never, late}) {
       EXPECT_NE(chain(wrong, early(1)).find("before the thread has waited for the kernels before its own"), std::string::npos);
       EXPECT_GT(countBad(wrong, /*checkWaits=*/false), kSeeds / 2);
