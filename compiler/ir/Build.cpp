@@ -8,9 +8,16 @@
 namespace coll::ir {
 namespace {
 
-bool standsBesidePipeline(const ast::Stmt &stmt) {
-  return std::holds_alternative<ast::Mailbox>(stmt.node) || std::holds_alternative<ast::ViewStmt>(stmt.node) ||
-         std::holds_alternative<ast::Tune>(stmt.node) || std::holds_alternative<ast::Pipeline>(stmt.node);
+/// Whether something goes between ranks.
+bool exchanges(const Stmt &stmt) {
+  bool found = false;
+  const auto look = [&](const Stmt &s) {
+    found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) ||
+             std::holds_alternative<Await>(s.op()) || std::holds_alternative<Barrier>(s.op());
+  };
+  look(stmt);
+  if (const Block *body = bodyOf(stmt)) walk(*body, look);
+  return found;
 }
 
 } // namespace
@@ -23,9 +30,9 @@ bool Builder::run() {
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
   findComputedWith(algorithm.decl->body);
   for (const ast::Stmt &stmt : algorithm.decl->body) {
-    if (algorithm.hasPipeline && !standsBesidePipeline(stmt))
-      refuse(stmt.span, "a statement beside a `pipeline`", "write it within the braces of the `pipeline`");
+    const std::size_t before = program.body.size();
     statement(stmt, program.body);
+    if (algorithm.hasPipeline && !std::holds_alternative<ast::Pipeline>(stmt.node)) checkBesidePipeline(stmt, before);
   }
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
   if (ok && program.chunks) checkChunks();
@@ -44,9 +51,18 @@ void Builder::refuse(ast::Span where, const std::string &construct, const std::s
   ok = false;
 }
 
+/// What goes element by element is done with each chunk, before the body or behind it: no chunk sees another's elements.
+void Builder::checkBesidePipeline(const ast::Stmt &stmt, std::size_t before) {
+  if (!ok || std::none_of(program.body.begin() + long(before), program.body.end(), exchanges)) return;
+  diagnostics.error(DiagnosticKind::Misplaced, stmt.span, "what goes between ranks beside a `pipeline`, whose mailboxes hold chunks")
+      .help("write it within the braces of the `pipeline`");
+  ok = false;
+}
+
 void Builder::refuseWholeAlgorithm(const sema::Algorithm &a) {
   if (!a.hasPipeline) return;
-  if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window` beside a `pipeline`");
+  if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window` beside a `pipeline`",
+                                  "what peers read where it lies takes no scratch: write the algorithm without `pipeline`");
 }
 
 void Builder::statement(const ast::Stmt &stmt, Block &out) {
@@ -76,6 +92,13 @@ void Builder::statement(const ast::Stmt &stmt, Block &out) {
 void Builder::checkChunks() {
   walk(program.body, [&](const Stmt &stmt) {
     const auto *store = std::get_if<Store>(&stmt.op());
+    const auto *load = std::get_if<Load>(&stmt.op());
+    if (ok && (std::holds_alternative<RowReduce>(stmt.op()) || (load && load->everyRow) || (store && store->perRow))) {
+      const auto row = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
+      diagnostics.error(DiagnosticKind::Misplaced, {row, row}, "what goes by rows in a `pipeline`, whose chunks end within a row")
+          .help("write an algorithm without `pipeline`, with a bound `when bytes <=`");
+      ok = false;
+    }
     const ValueId v = resultOf(stmt);
     if (v != kNone && program.values[v].spread == Spread::Everywhere) return; // a number is the same in every chunk
     const Length *length = store ? &store->to.length : v != kNone ? &program.values[v].length : nullptr;

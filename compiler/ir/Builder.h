@@ -40,6 +40,7 @@ private:
 
   // Build.cpp
   void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override;
+  void checkBesidePipeline(const ast::Stmt &stmt, std::size_t before);
   void refuseWholeAlgorithm(const sema::Algorithm &a);
   void statement(const ast::Stmt &stmt, Block &out);
   /// All vectors are as long as the one that the chunks are of, so that they have the same chunks.
