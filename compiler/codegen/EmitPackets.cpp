@@ -168,6 +168,10 @@ void BodyEmitter::declareOutliving(const Block &stmts, std::size_t begin, std::s
         --inside[send->value];
     });
   }
+  // What is written where it is used takes its operands there.
+  for (std::size_t s = end; s-- > begin;)
+    if (const ValueId v = resultOf(stmts[s]); v != kNone && isInline(stmts[s]) && uses[v] > inside[v])
+      usesOf(stmts[s], [&](ValueId operand) { --inside[operand]; });
   for (std::size_t s = begin; s < end; ++s)
     if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
       if (program.values[v].variable || uses[v] > inside[v])
