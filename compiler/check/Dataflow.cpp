@@ -316,7 +316,9 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
                   slotText(expansion, step.slot) + " is written twice in one launch, by rank " +
                       std::to_string(s.from) + " and by rank " + std::to_string(rank) +
                       ", and its reader cannot tell which it gets",
-                  "give every send of a launch its own slot");
+                  s.from == rank ? "give every send of a launch its own slot"
+                                 : "give every sender a slot of its own, as in `p." +
+                                       expansion.program->mailboxes[step.box].name + "[me]`");
   }
   if (n > sizes.longest(step.room))
     return refute(Refutation::Kind::MailboxTooSmall, event(rank, step, r.packets), {},

@@ -124,6 +124,8 @@ private:
   void assignElements(const Assign &s);
   std::string nameFor(ValueId v) const { return program.values[v].name.empty() ? "value" : program.values[v].name; }
   void declareElements(ValueId v);
+  /// The left side of the definition of elements.
+  std::string declareElements(const Stmt &stmt);
   void store(const Store &s);
   void load(const Load &s);
   void readOne(ValueId result, MailboxId box, const Index &slot);

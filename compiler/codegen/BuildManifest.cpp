@@ -210,7 +210,7 @@ Manifest buildManifest(const Program &program) {
   // As coll::kRowPackets and the words of shared memory of the device headers, which a test compares.
   m.rowPackets = 16, m.maxRowPackets = 1024 * 32;
   walk(program.body, [&](const Stmt &s) {
-    if (const auto *reduce = std::get_if<RowReduce>(&s.op()); reduce && reduce->group) m.rowUnit = reduce->group;
+    if (const auto *reduce = std::get_if<RowReduce>(&s.op()); reduce) m.rowUnit = std::max(m.rowUnit, reduce->group); // powers of two
   });
   return m;
 }

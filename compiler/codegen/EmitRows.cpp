@@ -172,14 +172,17 @@ private:
 
   // ---- Text ----
 
-  std::string text(Index index) const {
+  Index renamed(Index index) const {
     for (const auto &[author, name] : variables)
       if (author != name) index = index.substitute(author, Index::variable(name));
-    return indexText(index, IndexScope{program.ranks, {}});
+    return index;
   }
+  std::string text(const Index &index) const { return indexText(renamed(index), IndexScope{program.ranks, {}}); }
+  std::string hop(const Index &peer) const { return hopText(renamed(peer), IndexScope{program.ranks, {}}); }
 
   std::string base(const Slice &slice, const std::string &number) const {
-    const std::string buffer = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+    std::string buffer = "a." + names.buffers.at(program.buffers[slice.buffer].name);
+    if (program.buffers[slice.buffer].window) buffer += "[" + (slice.owner ? hop(*slice.owner) : "0") + "]";
     if (slice.length.kind == Length::Kind::Whole) return buffer;
     return buffer + " + " + number + " * (" + names.product(slice.length.extents) + ")";
   }
@@ -232,7 +235,8 @@ private:
 
   static bool usesPlace(const Group &group) {
     return llvm::any_of(group.stmts, [&](const Stmt *s) {
-      return (group.kind == Group::Sends) || std::holds_alternative<Reduce>(s->op()) || std::holds_alternative<Poll>(s->op()) ||
+      const auto *reduce = std::get_if<Reduce>(&s->op());
+      return (group.kind == Group::Sends) || (reduce && !std::holds_alternative<Load>(reduce->body.front().op())) || std::holds_alternative<Poll>(s->op()) ||
              std::holds_alternative<Read>(s->op());
     });
   }
@@ -356,7 +360,7 @@ private:
     if (s.perRow) {
       const std::string what = stripped(values.elements(s.value));
       if (value.spread == Spread::Row) return out.line("row.storeOne(" + to + ", " + what + ");");
-      return out.line("row.template storeGroup<128>(" + to + ", k, " + what + ");");
+      return out.line("row.template storeGroup<" + Twine(value.group) + ">(" + to + ", k, " + what + ");");
     }
     if (isNarrowType(s.to.buffer)) return out.line("row.store(" + to + ", k, " + stripped(values.packet(s.value)) + ");");
     out.line("row." + values.storeOf(s.value) + "(" + to + ", k, " + stripped(values.elements(s.value)) + ");");
@@ -398,6 +402,7 @@ private:
   std::string ownText(ValueId own) { return own == kNone ? "" : ", " + values.packet(own); }
 
   void reduce(const Reduce &s, const Stmt &stmt) {
+    if (const auto *load = std::get_if<Load>(&s.body.front().op())) return reduceRanks(s, *load, stmt);
     const Received from = receivedBy(s.body.front());
     const Expressions::Form form = formOf(stmt);
     const std::string call = std::string("coll::reduceSlots") + (form == Expressions::Form::Elements ? "Wide<" : "<") +
@@ -405,6 +410,15 @@ private:
     auto u = uses.find(s.result);
     if (!arrays.count(s.result) && (u == uses.end() || u->second.count <= 1)) return values.set(s.result, call, form);
     assign(s.result, call, form);
+  }
+
+  void reduceRanks(const Reduce &s, const Load &part, const Stmt &stmt) {
+    const Expressions::Form form = formOf(stmt);
+    assign(s.result,
+           std::string("coll::reduceRanks") + (form == Expressions::Form::Elements ? "Wide<" : "<") + opName(s.op) +
+               ", T, Packet, N>([&](coll::u32 " + variables.at(s.variable) + ") { return row.load(" +
+               base(part.from, text(part.from.index)) + ", k); })",
+           form);
   }
 
   void readOne(ValueId result, const Index &slot, const Stmt &stmt) {
@@ -460,11 +474,13 @@ void emitRows(const Program &program, const BodyNames &names, Names &free,
   RowsEmitter(program, names, free, variables, out).run(loop);
 }
 
-const Stmt *withoutRowText(const Program &program, const PacketLoop &loop) {
+const Stmt *withoutRowText(const PacketLoop &loop) {
   for (const Stmt &stmt : loop.body) {
     if (scatterOf(stmt) || Expressions::defines(stmt) || std::holds_alternative<Clear>(stmt.op())) continue;
-    if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Store>(stmt.op()) ||
-        std::holds_alternative<RowReduce>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op()))
+    const auto *store = std::get_if<Store>(&stmt.op());
+    const auto *reduce = std::get_if<Reduce>(&stmt.op());
+    if (std::holds_alternative<Load>(stmt.op()) || (store && !store->to.owner) || (reduce && !reduce->multicast) ||
+        std::holds_alternative<RowReduce>(stmt.op()))
       continue;
     const auto *poll = std::get_if<Poll>(&stmt.op());
     const auto *read = std::get_if<Read>(&stmt.op());

@@ -11,6 +11,6 @@ void emitRows(const ir::Program &program, const BodyNames &names, Names &free,
               const std::map<std::string, std::string> &variables, const ir::PacketLoop &loop, CodeWriter &out);
 
 /// The first statement of such a loop that there is no text for; null if there is none.
-const ir::Stmt *withoutRowText(const ir::Program &program, const ir::PacketLoop &loop);
+const ir::Stmt *withoutRowText(const ir::PacketLoop &loop);
 
 } // namespace coll::codegen

@@ -29,14 +29,17 @@ void BodyEmitter::compute(const Stmt &stmt) {
 
 void BodyEmitter::define(const Stmt &stmt, const std::string &text) {
   const ValueId v = resultOf(stmt);
-  if (!isElements(stmt)) {
-    out.line(declarator(v) + " = " + text + ";");
-    return computed.set(v, valueNames.at(v), Expressions::Form::Packet);
-  }
+  if (isElements(stmt)) return out.line(declareElements(stmt) + " = " + text + ";");
+  out.line(declarator(v) + " = " + text + ";");
+  computed.set(v, valueNames.at(v), Expressions::Form::Packet);
+}
+
+std::string BodyEmitter::declareElements(const Stmt &stmt) {
+  const ValueId v = resultOf(stmt);
   const bool declared = declaredElements.count(v);
   const std::string name = declared ? declaredElements.at(v) : names.names.unique(nameFor(v));
-  out.line((declared ? "" : "const auto ") + Twine(name) + " = " + text + ";");
   computed.set(v, name, Expressions::Form::Elements);
+  return (declared ? "" : "const auto ") + name;
 }
 
 void BodyEmitter::assignElements(const Assign &s) {
@@ -59,7 +62,7 @@ void BodyEmitter::store(const Store &s) {
                     nameOf(s.value) + ");");
   if (program.buffers[s.to.buffer].dtype == program.packetType())
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
+  out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 || program.bulkUnits() ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
@@ -100,7 +103,9 @@ void BodyEmitter::reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slo
 }
 
 void BodyEmitter::reduceRanks(const Reduce &s, const Load &part) {
-  out.open(declarator(s.result) + " = coll::reduceRanks<" + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
+  const bool wide = program.values[s.result].dtype != program.dtype;
+  const std::string name = wide ? declareElements(s) : declarator(s.result);
+  out.open(name + " = coll::reduceRanks" + (wide ? "Wide<" : "<") + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
            variables.at(s.variable) + ") {");
   out.line("return coll::load<Shape, Packet>(launch, " + place(part.from) + ");");
   out.close("});");

@@ -41,6 +41,7 @@ const std::vector<Header> &headers() {
       {"split", {"Pieces"}},
       {"bulk", {"bulk"}},
       {"window", {"reduceRanks"}},
+      {"window_wide", {"reduceRanksWide"}},
       {"multicast", {"sendToAll", "sendToOthers", "storeToAll", "reduceAll"}},
       {"trace", {"stamp", "stampFirst", "kEntered", "kMayRun", "kSends", "kReceived", "kFinished"}},
   };

@@ -11,7 +11,7 @@ bool isRowFunction(ast::Function f) {
 }
 
 /// The largest finite value of a type that quant makes.
-double largest(DType type) { return type == DType::F8E4M3 ? 448 : 127; }
+double largest(DType type) { return type == DType::F8E4M3 ? 448 : type == DType::F8E5M2 ? 57344 : 127; }
 
 bool isLiteral(const ast::Expr &expr) {
   return expr.type.kind == ast::Type::Kind::Int || expr.type.kind == ast::Type::Kind::Float;
@@ -144,20 +144,14 @@ int Arithmetic::scaleOf(const ast::Member &member, ast::Span where) {
 
 /// What `quant` converts to.
 DType Arithmetic::quantType(const ast::Call &call) {
-  const DType type = sema::instantiate(call.args[1]->type.element, parameter);
-  if (type != DType::F8E4M3 && type != DType::I8)
-    sink.refuse(call.args[1]->span, "`quant` to other than `fp8e4m3` and `i8`");
-  return type;
+  return sema::instantiate(call.args[1]->type.element, parameter);
 }
 
 int Arithmetic::scale(const ast::Call &call, int data, DType type, ast::Span where) {
   const auto *scheme = std::get_if<ast::Call>(&call.args[2]->node);
   if (scheme && scheme->function == ast::Function::PerTensor) return number(*scheme->args.front(), DType::F32);
   unsigned group = 0;
-  if (scheme) {
-    group = unsigned(std::get<ast::IntLit>(scheme->args.front()->node).value);
-    if (group != 128) return sink.refuse(call.args[2]->span, "a group of other than 128 elements", "write `group(128)`"), 0;
-  }
+  if (scheme) group = unsigned(std::get<ast::IntLit>(scheme->args.front()->node).value);
   const int most = sink.rowReduce(RowOp::Max, sink.map(Function::Abs, data, kNone, DType::F32, where), group, where);
   return sink.map(Function::Div, most, sink.constant(largest(type), DType::F32, where), DType::F32, where);
 }

@@ -32,7 +32,11 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   if (b != kNone) align(a, b, where);
   const Value &x = program.values[a], &y = program.values[b == kNone ? a : b];
   const Length length = x.spread == Spread::Everywhere ? y.length : x.length;
-  const ValueId v = program.addValue("", length, type, std::min(x.spread, y.spread));
+  const Spread spread = std::min(x.spread, y.spread);
+  const unsigned group = spread != Spread::Group ? 0 : x.spread == spread ? x.group : y.group;
+  if (x.group && y.group && x.group != y.group) return refuse(where, "scales of groups of different size in one expression"), 0;
+  const ValueId v = program.addValue("", length, type, spread);
+  program.values[v].group = group;
   const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };
   if (isRow(a) && (b == kNone || isRow(b)) && program.values[v].spread != Spread::Everywhere) rows.insert(v);
   return block->push_back(Map{v, function, a, b, where.begin}), v;
@@ -45,6 +49,7 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
   rows.clear(); // a vector that is reduced is no row of another
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
+  program.values[v].group = group;
   return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
 }
 

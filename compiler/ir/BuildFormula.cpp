@@ -33,9 +33,9 @@ public:
       of = r->body.get();
     }
     if (!source(*of, node)) {
-      const bool computes = node.kind == Node::Kind::Reduction && isArithmetic(*of);
-      return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`",
-                    computes ? "compute with the result, as in `reduce(op, r in ranks: r.x) * alpha`" : ""), 0;
+      if (const auto *r = std::get_if<ast::Reduce>(&expr.node); r && isArithmetic(*of)) return contributions(*r, node.op);
+      if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply) return combined(expr, *c);
+      return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
     }
     node.dtype = program.buffers[node.source.buffer].dtype;
     if (node.kind == Node::Kind::Reduction && isFloat(node.dtype) && sizeOf(node.dtype) < 4) node.dtype = DType::F32;
@@ -91,7 +91,41 @@ private:
     return int(clause.formula.size()) - 1;
   }
 
-  std::optional<Index> indexOf(const ast::Expr &expr) const { return integer(expr, program.ranks); }
+  std::map<std::string, int> bound; ///< variables of reductions that are written out: which rank they are
+
+  std::optional<Index> indexOf(const ast::Expr &expr) const {
+    auto index = integer(expr, program.ranks);
+    for (const auto &[variable, rank] : bound)
+      if (index) index = index->substitute(variable, Index::constant(rank));
+    return index;
+  }
+
+  Arithmetic arithmetic() { return Arithmetic(*this, program.dtype, program.op); }
+
+  /// A reduction of what is computed of each rank's arguments, from rank 0 up.
+  int contributions(const ast::Reduce &r, ReduceOp op) {
+    if (op == ReduceOp::Avg) return refuse(r.op->span, "`avg` of what is computed", "write `reduce(sum, …) / N`"), 0;
+    int sum = 0;
+    for (int rank = 0; rank < program.ranks && !refused; ++rank) {
+      bound[r.variable.name.text] = rank;
+      const int v = arithmetic().value(*r.body);
+      if (refused) break;
+      const int part = arithmetic().convert(v, ast::accumulatorOf(typeOf(v)), r.body->span);
+      sum = rank ? arithmetic().combine(op, sum, part, r.body->span) : part;
+    }
+    bound.erase(r.variable.name.text);
+    return sum;
+  }
+
+  /// `op(a, b)` of arguments.
+  int combined(const ast::Expr &expr, const ast::Call &c) {
+    const DType type = sema::instantiate(expr.type.element, program.dtype), in = ast::accumulatorOf(type);
+    const int x = arithmetic().value(*c.args[0]), y = refused ? 0 : arithmetic().value(*c.args[1]);
+    if (refused) return 0;
+    const int a = arithmetic().convert(x, in, expr.span), b = arithmetic().convert(y, in, expr.span);
+    const ReduceOp op = std::holds_alternative<const ast::Generic *>(c.op) ? *program.op : c.builtinOp;
+    return arithmetic().convert(arithmetic().combine(op, a, b, expr.span), type, expr.span);
+  }
 
   /// `x`, `r.x`, `old(x)`, each perhaps with an index: what of which rank, and when.
   bool source(const ast::Expr &expr, Node &node) {

@@ -146,8 +146,12 @@ void Builder::resolvePieces() {
     return refuse({at, at}, failure->construct);
   }
   for (const auto &[yield, reduction] : reductions)
-    if (program.values[yield].length.index.uses(reduction.first))
-      return refuse(reduction.second, "a reduction over slots of different length");
+    if (program.values[yield].length.index.uses(reduction.first)) {
+      ok = false;
+      diagnostics.error(DiagnosticKind::WrongResult, reduction.second, "each slot holds another piece, and a reduction is of one piece of all ranks")
+          .help("send rank `p` its piece, as in `forall p in ranks: X[p] -> p.box[me]`, and not each the same `X[me]`");
+      return;
+    }
 }
 
 void Builder::dropUnused() {

@@ -10,7 +10,7 @@ namespace {
 bool isPerRow(const Value &value, const Length &to) {
   if (value.spread != Spread::Row && value.spread != Spread::Group) return false;
   std::vector<std::string> extents = value.length.extents;
-  extents.back() = value.spread == Spread::Row ? "1" : extents.back() + "/128";
+  extents.back() = value.spread == Spread::Row ? "1" : extents.back() + "/" + std::to_string(value.group);
   return to.extents == extents;
 }
 

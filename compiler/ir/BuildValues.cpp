@@ -113,13 +113,14 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   op.yield = value(*r.body, op.body);
   loops.pop_back();
   if (!ok) return 0;
-  if (op.body.size() != 1 || !contributes(op.body.front())) {
-    refuse(r.body->span, "a reduction over anything but the slots of a mailbox and what peers have in a window",
-           isArithmetic(*r.body) ? "compute before the send, or with the result of the `reduce`" : "");
-    return 0;
-  }
+  if ((op.body.size() != 1 || !contributes(op.body.front())) && !isAll(*r.set)) return reduceInOrder(r, op.op, expr, out, wide);
+  if (op.body.size() != 1 || !contributes(op.body.front()))
+    return refuse(r.body->span, "a reduction over `all` of anything but one place of a window",
+                  "write `" + r.variable.name.text + " in ranks`"), 0;
   const auto *poll = std::get_if<Poll>(&op.body.front().op());
   op.multicast = isAll(*r.set);
+  const bool ofOtherType = program.mailed || (ok && typeOf(op.yield) != program.dtype);
+  if (!poll && !op.multicast && ofOtherType) return reduceInOrder(r, op.op, expr, out, wide);
   if (op.multicast && !readsOnePlace(op)) {
     refuse(r.body->span, "a reduction over `all` of anything but one place of a window",
            "write `" + r.variable.name.text + " in ranks`");
@@ -130,13 +131,39 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
       poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
   if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
   if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
-  const bool narrow = isFloat(program.packetType()) && sizeOf(program.packetType()) < 4;
-  if (wide && narrow && !poll) return refuse(expr.span, "arithmetic on a reduction of a window"), 0;
-  op.result = program.addValue(program.values[op.yield].name, length, wide && narrow ? DType::F32 : poll ? program.packetType() : program.dtype,
+  const DType type = poll ? program.packetType() : program.dtype;
+  const bool isWide = wide && isFloat(type) && sizeOf(type) < 4 && !op.multicast; // the network rounds
+  op.result = program.addValue(program.values[op.yield].name, length, isWide ? DType::F32 : type,
                                Spread::Element);
   const ValueId result = op.result;
   out.push_back(std::move(op));
   return result;
+}
+
+ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Expr &expr, Block &out, bool wide) {
+  if (op == ReduceOp::Avg) return refuse(r.op->span, "`avg` of what is computed", "write `reduce(sum, …) / N`"), 0;
+  const DType type = sema::instantiate(r.body->type.element, program.dtype), in = ast::accumulatorOf(type);
+  const auto part = [&](Block &to) { return converted(value(*r.body, to, true), in, r.body->span, to); };
+  firstOf = r.variable.name.text;
+  const ValueId first = part(out);
+  firstOf.clear();
+  if (!ok) return 0;
+  const Value from = program.values[first];
+  if (from.spread != Spread::Element) return refuse(r.body->span, "a reduction of what is constant along a row"), 0;
+  const ValueId sum = program.addValue(std::string(keyword(op)), from.length, in, from.spread);
+  program.values[sum].variable = true;
+  out.push_back(Assign{sum, first, expr.span.begin});
+  For loop{r.variable.name.text, Index::constant(1), Index::constant(program.ranks - 1), {}, expr.span.begin};
+  loops.emplace_back(loop.variable, &out);
+  const ValueId next = part(loop.body);
+  Block *before = std::exchange(block, &loop.body);
+  const ValueId both = ok ? arithmetic().combine(op, sum, next, expr.span) : 0;
+  block = before;
+  loops.pop_back();
+  if (!ok) return 0;
+  loop.body.push_back(Assign{sum, both, expr.span.begin});
+  out.push_back(std::move(loop));
+  return wide ? sum : converted(sum, type, expr.span, out);
 }
 
 std::optional<Slice> Builder::slice(const ast::Expr &expr) {
@@ -148,6 +175,7 @@ std::optional<Slice> Builder::slice(const ast::Expr &expr) {
 
 Index Builder::index(const ast::Expr &expr) {
   auto i = integer(expr, program.ranks);
+  if (i && !firstOf.empty()) i = i->substitute(firstOf, Index());
   if (i) return *i;
   refuse(expr.span, "the index `" + ast::print(expr) + "`");
   return Index();

@@ -31,6 +31,7 @@ private:
   std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> loopRanges; ///< of the ordered loops around
+  std::string firstOf; ///< the variable of a reduction, where it stands for rank 0
   std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
   bool ok = true;
   std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
@@ -84,6 +85,8 @@ private:
   /// The same of values that are not of the vectors' type, or of what is to be rounded later.
   ValueId combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out);
   ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide);
+  /// A reduction of what is computed of each slot, or of what is this rank's: one rank after the other.
+  ValueId reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Expr &expr, Block &out, bool wide);
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr);
   Index index(const ast::Expr &expr);

@@ -48,9 +48,19 @@ Wire Program::wire() const {
   return {16, 16};
 }
 
+bool Program::goesByRows() const {
+  bool rows = false;
+  walk(body, [&](const Stmt &s) {
+    rows |= std::holds_alternative<RowReduce>(s.op());
+    if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
+    if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
+  });
+  return rows;
+}
+
 unsigned Program::bulkUnits() const {
   const bool mailed = llvm::any_of(mailboxes, [](const Mailbox &box) { return box.payload; });
-  if (mailed || !hasWindows()) return 0;
+  if (mailed || !hasWindows() || goesByRows()) return 0;
   // A thread holds a packet of each of a few ranks in registers, and accumulates in 4 bytes or more.
   constexpr unsigned kPackets = 16, kMostWords = 96;
   const unsigned accumulated = op ? std::max(4u, 16 / sizeOf(dtype)) : 0;

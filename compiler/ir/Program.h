@@ -59,6 +59,7 @@ struct Value {
   bool variable = false; ///< may be assigned more than once
   DType dtype = DType::F32;
   Spread spread = Spread::Element;
+  unsigned group = 0;    ///< elements of a group, if it is constant along such
   std::optional<Count> count = {}; ///< then it is the begin of a vector of this length
   bool kept = false;               ///< taken in packet loops behind the one that makes it: lies in memory meanwhile
   std::uint64_t keptOffset = 0;    ///< where, in the region. Set by assignMemory
@@ -196,6 +197,8 @@ struct Program {
   /// Units of 16 bytes that a packet has where data goes from memory to memory alone: large messages want many loads in
   /// flight. 0 in other programs.
   unsigned bulkUnits() const;
+  /// Whether something is done to whole rows, so that packets must not go from one to the next.
+  bool goesByRows() const;
   /// Of a full chunk; 0 without chunks.
   std::uint64_t chunkPackets() const;
 

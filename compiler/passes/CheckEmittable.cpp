@@ -77,7 +77,7 @@ private:
     if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
     if (program.wire().together > 1 || program.wire().alignment < 8)
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
-    if (const Stmt *stmt = codegen::withoutRowText(program, loop))
+    if (const Stmt *stmt = codegen::withoutRowText(loop))
       refuse(*stmt, "this statement beside one that goes by rows");
     if (program.mailed) refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`");
     const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);

@@ -1,6 +1,8 @@
 // The functions of the language, operators used as functions, and `reduce`.
 #include "sema/Context.h"
 
+#include <algorithm>
+
 namespace coll::sema {
 
 using namespace ast;
@@ -70,6 +72,8 @@ Element accumulated(Element element) {
 // ---- Operators ----
 
 Type checkApply(Context &context, Call &call, Expr &expr) {
+  if (std::holds_alternative<Builtin>(call.op) && call.builtinOp == ReduceOp::Avg)
+    return wrong(context, expr.span, "`avg` is for `reduce` alone, which divides by the number of ranks", "write `(a + b) * 0.5`");
   if (call.args.size() != 2)
     return wrong(context, expr.span,
                  "`" + call.callee.text + "` combines 2 values, not " + std::to_string(call.args.size()),
@@ -150,8 +154,8 @@ bool checkScheme(Context &context, Expr &scheme) {
   if (call->function == Function::PerTensor) return checkData(context, *call->args[0], "per_tensor", false);
   check(context, *call->args[0]);
   auto *size = std::get_if<IntLit>(&call->args[0]->node);
-  if (size && size->value > 0) return true;
-  wrong(context, call->args[0]->span, "the size of a group must be a positive number");
+  if (size && (size->value == 16 || size->value == 32 || size->value == 64 || size->value == 128)) return true;
+  wrong(context, call->args[0]->span, "a group that shares a scale has 16, 32, 64 or 128 elements", "write `group(128)`");
   return false;
 }
 
@@ -160,6 +164,14 @@ Type checkQuant(Context &context, Call &call) {
   const Type target = check(context, *call.args[1]);
   if (!isError(target) && target.kind != Kind::DType) {
     wrong(context, call.args[1]->span, "the second argument of `quant` is the type to quantise to", "as `fp8e4m3`");
+    data = false;
+  }
+  const auto quantises = [&](DType parameter) {
+    const DType type = instantiate(target.element, parameter);
+    return type == DType::F8E4M3 || type == DType::F8E5M2 || type == DType::I8;
+  };
+  if (data && !isError(target) && !(target.element.dtype ? quantises(DType::F32) : std::all_of(context.dtypes.begin(), context.dtypes.end(), quantises))) {
+    wrong(context, call.args[1]->span, "`quant` is to `fp8e4m3`, `fp8e5m2` or `i8`", "any other change of type is `e as TYPE`");
     data = false;
   }
   if (!checkScheme(context, *call.args[2]) || !data || isError(target)) return error();

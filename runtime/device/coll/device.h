@@ -29,4 +29,5 @@
 #include "coll/split.h"
 #include "coll/bulk.h"
 #include "coll/window.h"
+#include "coll/window_wide.h"
 #include "coll/multicast.h"

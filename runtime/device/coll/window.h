@@ -5,10 +5,10 @@
 
 namespace coll {
 
-/// The packets part(0), part(1), … of all ranks, reduced from rank 0 up, accumulated wide and rounded once. The loads of
-/// as many ranks as fit into registers are in flight together.
+namespace detail {
+
 template <class Op, class T, class P, int N, class Part>
-__device__ inline P reduceRanks(Part part) {
+__device__ inline Accumulator<T, P> accumulateRanks(Part part) {
   constexpr u32 kMostWords = 64, kFit = kMostWords / P::kWords, kBatch = N < kFit ? N : kFit;
   Accumulator<T, P> acc;
 #pragma unroll 1
@@ -23,7 +23,16 @@ __device__ inline P reduceRanks(Part part) {
       else if (N % kBatch == 0 || first + s < N) acc.template take<Op>(parts[s]);
   }
   acc.template finish<Op, N>();
-  return acc.rounded();
+  return acc;
+}
+
+} // namespace detail
+
+/// The packets part(0), part(1), … of all ranks, reduced from rank 0 up, accumulated wide and rounded once. The loads of
+/// as many ranks as fit into registers are in flight together.
+template <class Op, class T, class P, int N, class Part>
+__device__ inline P reduceRanks(Part part) {
+  return detail::accumulateRanks<Op, T, P, N>(part).rounded();
 }
 
 } // namespace coll
