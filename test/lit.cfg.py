@@ -22,6 +22,8 @@ for name in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CXX", "HOME",
 
 # `test/run.sh --full`: what CI has no time for as well.
 config.full = os.environ.get("COLL_TEST_FULL") == "1"
+if config.full:
+    config.available_features.add("full")
 
 config.update_golden = lit_config.params.get("update-golden") == "1"
 golden = "tee %s.golden > %t.golden" if config.update_golden else "diff -u %s.golden -"
