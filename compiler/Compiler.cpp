@@ -1,6 +1,7 @@
 // The compiler's table of contents: text -> syntax tree -> checked program -> IR -> passes -> CUDA text.
 #include "coll/Compiler.h"
 
+#include "SharedScratch.h"
 #include "check/Check.h"
 #include "codegen/EmitCuda.h"
 #include "embed/Embedded.h"
@@ -170,6 +171,22 @@ bool lower(ir::Program &program, passes::Context &context, const std::vector<std
 
 } // namespace
 
+/// Whether a member may be compiled as one of its workspace.
+static bool isProved(const Program &program, const Workspace &workspace, const Instance &instance,
+                     const CompileOptions &options, Diagnostics &diagnostics) {
+  Diagnostics said;
+  const auto verdict = program.checkWorkspace(workspace, instance, said, {options.strict, false});
+  if (verdict && verdict->proved) return true;
+  for (Diagnostic &each : said.list) {
+    if (options.unchecked && each.severity == Severity::Error) {
+      each.severity = Severity::Warning;
+      each.message += "; goes on because of --unchecked";
+    }
+    diagnostics.list.push_back(std::move(each));
+  }
+  return options.unchecked;
+}
+
 std::optional<Kernel> Program::compile(const Instance &instance, const CompileOptions &options,
                                        Diagnostics &diagnostics) const {
   DiagnosticEngine engine(state->sources, diagnostics);
@@ -179,6 +196,11 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
 
   auto program = ir::build(*member, instance.ranks, instance.dtype, op, state->sources, engine);
   if (!program) return std::nullopt;
+  if (const sema::Workspace *workspace = workspaceOf(*state->checked, *member)) {
+    program->shared = sharedScratch(*workspace, *member, instance.ranks, state->sources, engine);
+    const auto &declared = state->workspaces[std::size_t(workspace - state->checked->workspaces.data())];
+    if (!program->shared || !isProved(*this, declared, instance, options, diagnostics)) return std::nullopt;
+  }
 
   Kernel kernel;
   passes::Context context{engine, diagnostics, options.unchecked, options.strict};
@@ -263,22 +285,6 @@ std::vector<Likeness> Program::likenesses(const Member &member, const Instance &
 
 const std::vector<Workspace> &Program::workspaces() const { return state->workspaces; }
 
-namespace {
-
-/// The wire forms of a member's mailboxes, in words: `ll`, `ll and flag`.
-std::string wireForms(const sema::Member &member) {
-  std::vector<std::string> forms;
-  for (const ast::Mailbox *box : member.algorithm->mailboxes)
-    if (const auto mode = member.syncOf(*box))
-      if (std::string word(ast::keyword(*mode)); !llvm::is_contained(forms, word)) forms.push_back(word);
-  llvm::sort(forms);
-  std::string text;
-  for (const std::string &form : forms) text += (text.empty() ? "" : " and ") + form;
-  return text;
-}
-
-} // namespace
-
 // The argument is per whole buffer, so layout, size and algorithm may change from launch to launch (rule T5): with one
 // epoch for all, two copies, and full credit from every launch, whoever writes epoch e+2 has received something of e+1
 // from everyone who has read e.
@@ -299,10 +305,13 @@ std::optional<CheckResult> Program::checkWorkspace(const Workspace &workspace, c
     result.summary = message;
     return result;
   };
-  for (const sema::Member *member : declared->members) {
-    Instance one = instance;
-    one.member = member->name;
-    const auto verdict = check(one, diagnostics, options);
+  for (const sema::Member *member : membersFor(*declared, instance.ranks)) {
+    if (member->algorithm->hasPipeline)
+      return refute(DiagnosticKind::ModeIllegal,
+                    "`" + member->name + "` in `" + workspace.name + "` has a `pipeline`: each of its chunks counts as a "
+                    "launch, and nothing lets every rank wait for every other between those of two members",
+                    "leave `" + member->name + "` out of the workspace; it has scratch of its own then");
+    const auto verdict = check(instanceOf(*member, instance), diagnostics, options);
     if (!verdict) return std::nullopt;
     result.milliseconds += verdict->milliseconds;
     if (!verdict->proved) return result.summary = verdict->summary, result;

@@ -1,6 +1,8 @@
 #include "codegen/EmitCuda.h"
 #include "codegen/Names.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <numeric>
 
 namespace coll::codegen {
@@ -171,6 +173,12 @@ Manifest buildManifest(const Program &program) {
     m.minArch = std::max(m.minArch, wireOf(box.sync).minArch);
     m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
     if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(program.packetType());
+    m.mailboxes.back().stride = box.stride;
+  }
+  if (program.shared) {
+    // Slots that are empty in another way are no place for each other.
+    const std::string fill = m.mailboxes.empty() || !m.mailboxes.front().fill ? "" : "-" + llvm::utohexstr(m.mailboxes.front().fill);
+    m.workspace = {program.shared->workspace, program.shared->key + fill, program.shared->begin, program.regionBytes};
   }
   m.entry = kernelName(program);
   m.regionBytes = program.regionBytes;

@@ -48,6 +48,7 @@ private:
     out.line("//");
     for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
     for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 10);
+    if (program.shared) out.comment("Workspace " + workspaceText(*program.shared), 10);
     if (program.chunks)
       out.comment("Chunks    of " + std::to_string(program.chunks->elements * sizeOf(program.dtype)) +
                       " bytes of every vector, each an epoch", 10);
@@ -75,6 +76,13 @@ private:
     if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
     if (box.counted) text += "; a message says how long it is";
     return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
+  }
+
+  static std::string workspaceText(const SharedScratch &shared) {
+    std::string text = shared.workspace + ", one region and one epoch";
+    for (const std::string &other : shared.others) text += (&other == &shared.others.front() ? " with " : ", ") + other;
+    return text + "; a copy of all mailboxes has " + std::to_string(shared.copyBytes) +
+           " bytes; in each launch of any of them every rank waits for every other, so any may follow any (rule T5)";
   }
 
   void constants() {
@@ -137,7 +145,8 @@ private:
   }
 
   void mailboxes() {
-    if (!program.mailboxes.empty()) out.line("// type, ranks, number, offset in the region, slots, packets a slot, copies");
+    if (!program.mailboxes.empty()) out.line("// type, ranks, number, offset in the region, slots, packets a slot, copies" +
+                                           (program.shared ? llvm::Twine(", bytes from copy to copy") : llvm::Twine("")));
     for (std::size_t number = 0; number < program.mailboxes.size(); ++number) {
       const Mailbox &box = program.mailboxes[number];
       std::string name = box.name;
@@ -146,7 +155,8 @@ private:
       out.from(lineOf(program, box.where));
       const std::string type = std::string("coll::") + deviceNamespace(box.sync) + "::Mailbox<T, N, " +
                                std::to_string(number) + ", " + std::to_string(box.offset) + ", " + box.slots.str() + ", " +
-                               std::to_string(box.lines) + ", " + std::to_string(box.copies) + ">";
+                               std::to_string(box.lines) + ", " + std::to_string(box.copies) +
+                               (box.stride ? ", " + std::to_string(box.stride) : "") + ">";
       out.line("using " + name + " = " +
                (box.counted ? "coll::Counted<" + type + ", " + std::to_string(box.countOffset) + ">; // and the counts' offset"
                             : type + ";"));

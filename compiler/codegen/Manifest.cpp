@@ -108,6 +108,7 @@ void mailbox(llvm::json::OStream &json, const Manifest::Mailbox &m) {
     json.attribute("payloadBytes", m.payloadBytes);
     json.attribute("offset", m.offset);
     if (m.fill) json.attribute("fill", "0x" + llvm::utohexstr(m.fill, /*LowerCase=*/true));
+    if (m.stride) json.attribute("stride", m.stride);
   });
 }
 
@@ -121,6 +122,12 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
   json.attribute("entry", m.entry);
   json.attribute("parameterBytes", m.parameterBytes());
   json.attribute("regionBytes", m.regionBytes);
+  if (m.workspace)
+    json.attributeObject("workspace", [&] {
+      json.attribute("name", m.workspace->name);
+      json.attribute("key", m.workspace->key);
+      json.attribute("begin", m.workspace->begin);
+    });
   json.attribute("hops", m.hops);
   json.attribute("barriers", m.barriers);
   if (m.credits) json.attribute("credits", m.credits);

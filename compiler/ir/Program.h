@@ -98,6 +98,7 @@ struct Mailbox {
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
   std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
   std::uint64_t countOffset = 0;       ///< of the lines with the counts, one a slot and copy
+  std::uint64_t stride = 0;            ///< bytes from copy to copy; 0: they follow each other
   SourceOffset where = 0;
 };
 
@@ -158,6 +159,17 @@ struct Ensures {
                       ///< groups if the last node is constant there
 };
 
+/// What the members of a `workspace` agree on: one region for all, with one epoch. Behind a header that has room for any
+/// of them come the copies, each with room for all mailboxes of any member, so that what is written in two launches that
+/// follow each other never meets.
+struct SharedScratch {
+  std::string workspace;           ///< its name
+  std::string key;                 ///< equal for whoever shares it, and for nobody else
+  std::vector<std::string> others; ///< members
+  int copies = 2;
+  std::uint64_t begin = 0, copyBytes = 0; ///< of the first copy, and of each
+};
+
 struct Program {
   std::string member, collective, algorithm, mode;
   std::string sourceFile;
@@ -181,6 +193,7 @@ struct Program {
   std::vector<Ensures> ensures;
   Block body;
 
+  std::optional<SharedScratch> shared; ///< what assignMemory is to follow
   unsigned barriers = 0; ///< as numbers of barriers go
   std::uint64_t regionBytes = 0;
   std::optional<std::uint64_t> creditOffset; ///< of the credits in the region, where there are any. Set by assignMemory

@@ -109,22 +109,26 @@ bool assignMemory(Program &program, Context &context) {
   const std::uint64_t credits = std::uint64_t(program.ranks) * (program.chunks ? kMaxCtas : 1);
   if (program.creditOffset) at = llvm::alignTo(at + credits * 4, 128);
   at = placeKept(program, at);
+  const auto &shared = program.shared;
+  if (shared) at = shared->begin;
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);
     box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.packetType()), wire.payloadBytes);
     box.lines = box.payload ? llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together) : 0;
     box.offset = at;
-    const std::uint64_t slots = std::uint64_t(box.slots.value());
-    at += std::uint64_t(box.copies) * slots * box.lines * wire.lineBytes;
+    if (shared) box.copies = shared->copies, box.stride = shared->copyBytes;
+    const std::uint64_t slots = std::uint64_t(box.slots.value()), together = shared ? 1 : std::uint64_t(box.copies);
+    at += together * slots * box.lines * wire.lineBytes;
     if (box.sync == Sync::Counter) at += kMaxCtas * slots * 8; // coll::counter::countBytes
     if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
     at = llvm::alignTo(at, 128);
     if (box.counted) {
       box.countOffset = at;
-      at = llvm::alignTo(at + std::uint64_t(box.copies) * slots * wireOf(Sync::LL).lineBytes, 128);
+      at = llvm::alignTo(at + together * slots * wireOf(Sync::LL).lineBytes, 128);
     }
   }
+  if (shared) at = shared->begin + std::uint64_t(shared->copies) * shared->copyBytes;
   program.regionBytes = at;
   return true;
 }

@@ -65,7 +65,8 @@ void removeMulticasts(ir::Program &program);
 /// If the program is strict, it gets fences first, behind the credits.
 bool chooseDepth(ir::Program &program, Context &context);
 
-/// Sets lines and offset of every mailbox and the size of the region. After chooseDepth.
+/// Sets lines and offset of every mailbox and the size of the region, as Program::shared says where the member has no
+/// region of its own. After chooseDepth.
 bool assignMemory(ir::Program &program, Context &context);
 
 /// Refuses, with a not-lowered error, a program that has a form the emitter does not know.

@@ -4,6 +4,8 @@
 #include "parse/Parser.h"
 #include "sema/Context.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace coll::sema {
 
 namespace {
@@ -125,6 +127,7 @@ private:
     for (const ast::Name &name : decl.members) {
       const Member *member = program->find(name.text);
       if (member) {
+        if (!alone(*member, out, name)) continue;
         out.members.push_back(member);
         continue;
       }
@@ -135,6 +138,18 @@ private:
           .help(meant.empty() ? "a member is written `collective.algorithm.mode`" : "did you mean `" + meant + "`?");
     }
     program->workspaces.push_back(std::move(out));
+  }
+
+  /// A member has one scratch region.
+  bool alone(const Member &member, const Workspace &here, const ast::Name &name) {
+    const Workspace *other = llvm::is_contained(here.members, &member) ? &here : nullptr;
+    for (const Workspace &each : program->workspaces)
+      if (llvm::is_contained(each.members, &member)) other = &each;
+    if (!other) return true;
+    diagnostics.error(DiagnosticKind::DuplicateName, name.span,
+                      "`" + member.name + "` is in workspace `" + other->decl->name.text + "` already, and has one scratch")
+        .help("write another algorithm for the second");
+    return false;
   }
 
   const Resolver &resolve;

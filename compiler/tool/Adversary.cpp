@@ -188,7 +188,13 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
                                               const std::vector<std::size_t> &order) const {
   const int ranks = parts.front()->manifest.ranks;
   emu::Machine machine(parts.front()->manifest, policyOf(seed));
-  for (std::size_t i = 1; i < parts.size(); ++i) machine.add(parts[i]->manifest);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto &workspace = parts[i]->manifest.workspace;
+    std::optional<unsigned> with;
+    for (std::size_t other = 0; other < i && workspace && !with; ++other)
+      if (const auto &its = parts[other]->manifest.workspace; its && its->key == workspace->key) with = unsigned(other);
+    machine.add(parts[i]->manifest, with);
+  }
   for (std::size_t i = 0; i < (settings.oneRegion ? 1 : parts.size()); ++i) {
     const Manifest &manifest = parts[i]->manifest;
     if (settings.firstEpoch)

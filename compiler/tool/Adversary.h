@@ -10,8 +10,8 @@
 
 namespace coll::tool {
 
-/// A kernel, or several whose launches follow each other in random order, each with scratch of its own; compiled for
-/// the CPU once and run under any number of seeds. Runs are independent: any number of threads.
+/// A kernel, or several whose launches follow each other in random order, each with the scratch of its workspace or of its
+/// own; compiled for the CPU once and run under any number of seeds. Runs are independent: any number of threads.
 class Adversary {
 public:
   struct Settings {

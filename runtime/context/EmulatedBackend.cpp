@@ -16,8 +16,9 @@ namespace {
 
 class EmulatedKernel final : public LoadedKernel {
 public:
-  EmulatedKernel(const Manifest &manifest, std::shared_ptr<const emu::KernelModule> module)
-      : manifest(manifest), module(std::move(module)) {
+  EmulatedKernel(const Manifest &manifest, std::shared_ptr<const emu::KernelModule> module,
+                 std::shared_ptr<std::uint32_t> epoch)
+      : manifest(manifest), module(std::move(module)), epoch(std::move(epoch)) {
     // Fibers stand for threads: few show all that many would, sooner.
     // A row's packets must find threads enough, in one CTA or a cluster.
     const bool rows = manifest.domain.rows;
@@ -29,7 +30,7 @@ public:
 
   const Manifest manifest;
   const std::shared_ptr<const emu::KernelModule> module;
-  std::uint32_t epoch = 0; ///< after which its launches begin
+  const std::shared_ptr<std::uint32_t> epoch; ///< after which launches in its region begin; one for a workspace
 
 private:
   ShapeLimits shapeLimits;
@@ -138,7 +139,7 @@ public:
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<bool> finished() override;
   Result<void> setEpoch(LoadedKernel &kernel, std::uint32_t epoch) override {
-    static_cast<EmulatedKernel &>(kernel).epoch = epoch;
+    *static_cast<EmulatedKernel &>(kernel).epoch = epoch;
     return {};
   }
 
@@ -154,6 +155,7 @@ private:
                                     const std::vector<Place> &places, int rank) const;
 
   std::vector<std::vector<QueuedLaunch>> queues; ///< [rank]
+  std::map<std::string, std::shared_ptr<std::uint32_t>> epochs; ///< of workspaces, by key
   const bool multicast;
 };
 
@@ -178,7 +180,9 @@ Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel
   emu::CompileError error;
   auto module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
   if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
-  return std::unique_ptr<LoadedKernel>(std::make_unique<EmulatedKernel>(kernel.manifest, std::move(module)));
+  auto epoch = std::make_shared<std::uint32_t>(0);
+  if (const auto &workspace = kernel.manifest.workspace) epoch = epochs.emplace(workspace->key, epoch).first->second;
+  return std::unique_ptr<LoadedKernel>(std::make_unique<EmulatedKernel>(kernel.manifest, std::move(module), epoch));
 }
 
 Result<void> EmulatedBackend::launch(LoadedKernel &loaded, int rank, void *, const ResolvedLaunch &launch) {
@@ -218,8 +222,11 @@ Result<void> EmulatedBackend::runAll(const std::vector<std::vector<QueuedLaunch>
   policy.multicast = multicast;
   emu::Machine machine(kernels.front()->manifest, policy);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    if (i > 0) machine.add(kernels[i]->manifest);
-    if (kernels[i]->epoch) machine.setEpoch(kernels[i]->epoch, unsigned(i));
+    const auto alike = std::find_if(kernels.begin(), kernels.begin() + std::ptrdiff_t(i),
+                                    [&](const EmulatedKernel *other) { return other->epoch == kernels[i]->epoch; });
+    const auto first = unsigned(alike - kernels.begin()); // in the same region, or itself
+    if (i > 0) machine.add(kernels[i]->manifest, first < i ? std::optional(first) : std::nullopt);
+    if (*kernels[i]->epoch) machine.setEpoch(*kernels[i]->epoch, unsigned(i));
   }
   std::vector<std::vector<Stretch>> stretches;
   for (int rank = 0; rank < ranks(); ++rank) {

@@ -93,7 +93,9 @@ private:
   Result<std::unique_ptr<GpuKernel>> loadHere(const Kernel &kernel);
   Result<void> share(GpuKernel &kernel);
   Result<void> checkPlatform(const Manifest &manifest) const;
+  Result<std::shared_ptr<SymmetricRegion>> regionFor(const Manifest &manifest);
   Result<void> fill(const SymmetricRegion &region, const Manifest &manifest);
+  Result<void> fill(const SymmetricRegion &region, std::uint64_t begin, std::uint64_t end, std::uint64_t with);
   Result<void> settle() const;
 
   std::unique_ptr<Gpus> gpus;
@@ -106,6 +108,7 @@ private:
   std::vector<Gpu> gpuOfRank;       ///< [rank], those of other processes too
   std::vector<CUstream> streams;    ///< [rank]; null for other processes' ranks
   std::vector<std::unique_ptr<StreamOrder>> orders; ///< likewise
+  std::map<std::string, std::weak_ptr<SymmetricRegion>> workspaces; ///< by key
 };
 
 CUdeviceptr address(const void *pointer) {
@@ -171,25 +174,48 @@ Result<void> GpuBackend::checkPlatform(const Manifest &manifest) const {
   return {};
 }
 
+/// Writes the 8 bytes `with` over and over, on all ranks.
+Result<void> GpuBackend::fill(const SymmetricRegion &region, std::uint64_t begin, std::uint64_t end, std::uint64_t with) {
+  for (const int rank : own) {
+    Current current(cuda, gpuOf(rank));
+    const CUdeviceptr to = address(region.address(rank, rank)) + begin;
+    const std::uint64_t units = (end - begin) / 8;
+    const unsigned low = unsigned(with), high = unsigned(with >> 32);
+    if (low == high) {
+      if (auto done = cuda.check(cuda.cuMemsetD32(to, low, units * 2), "cuMemsetD32"); !done) return done;
+      continue;
+    }
+    for (const auto &[at, word] : {std::pair(to, low), std::pair(to + 4, high)})
+      if (auto done = cuda.check(cuda.cuMemsetD2D32(at, /*pitch=*/8, word, 1, units), "cuMemsetD2D32"); !done) return done;
+  }
+  return {};
+}
+
 /// Gives the mailboxes of all ranks what they hold before the first launch; regions come zeroed. Returns when all have it:
 /// a rank must not send into a slot that is yet to be filled.
 Result<void> GpuBackend::fill(const SymmetricRegion &region, const Manifest &manifest) {
-  for (const Manifest::Mailbox &box : manifest.mailboxes)
-    for (const int rank : own) {
-      if (box.fill == 0) break;
-      Current current(cuda, gpuOf(rank));
-      const CUdeviceptr to = address(region.address(rank, rank)) + box.offset;
-      const std::uint64_t units = box.copies * box.slots * box.lines * box.lineBytes / 8;
-      const unsigned low = unsigned(box.fill), high = unsigned(box.fill >> 32);
-      if (low == high) {
-        if (auto done = cuda.check(cuda.cuMemsetD32(to, low, units * 2), "cuMemsetD32"); !done) return done;
-        continue;
-      }
-      for (const auto &[at, word] : {std::pair(to, low), std::pair(to + 4, high)})
-        if (auto done = cuda.check(cuda.cuMemsetD2D32(at, /*pitch=*/8, word, 1, units), "cuMemsetD2D32"); !done)
-          return done;
-    }
+  for (const Manifest::Mailbox &box : manifest.mailboxes) {
+    if (box.fill == 0) continue;
+    // Others that share the region have mailboxes of the same form elsewhere in it.
+    const std::uint64_t begin = manifest.workspace ? manifest.workspace->begin : box.offset;
+    const std::uint64_t end = manifest.workspace ? manifest.workspace->end : begin + box.copies * box.slots * box.lines * box.lineBytes;
+    if (auto done = fill(region, begin, end, box.fill); !done) return done;
+    if (manifest.workspace) break;
+  }
   return settle();
+}
+
+/// A kernel's scratch: its own, or that of its workspace, as launches so far have left it.
+Result<std::shared_ptr<SymmetricRegion>> GpuBackend::regionFor(const Manifest &manifest) {
+  std::weak_ptr<SymmetricRegion> *known = manifest.workspace ? &workspaces[manifest.workspace->key] : nullptr;
+  if (known)
+    if (auto region = known->lock()) return region;
+  auto made = fabric->allocate(manifest.regionBytes);
+  if (!made) return made.error();
+  std::shared_ptr<SymmetricRegion> region = std::move(*made);
+  if (auto done = fill(*region, manifest); !done) return done.error();
+  if (known) *known = region;
+  return region;
 }
 
 /// Waits for what the host has written into any rank's memory.
@@ -238,7 +264,7 @@ Result<void> checkNeeds(const Gpus &gpus, std::span<const Gpu> all, const Manife
 
 /// What ranks must have alike to launch a kernel together, as one word that is not 0.
 std::uint64_t fingerprint(const Kernel &kernel, const ShapeLimits &limits) {
-  std::string text = kernel.cuda;
+  std::string text = kernel.cuda + (kernel.manifest.workspace ? kernel.manifest.workspace->key : "");
   for (const unsigned limit : {limits.maxThreads, limits.maxCtas, limits.maxCluster}) text += ' ' + std::to_string(limit);
   for (const unsigned resident : limits.resident) text += ' ' + std::to_string(resident);
   for (const auto &ofCluster : limits.clustered)
@@ -287,10 +313,9 @@ Result<std::unique_ptr<GpuKernel>> GpuBackend::loadHere(const Kernel &kernel) {
 /// Gives the kernel its scratch, and its ranks the addresses of everybody's.
 Result<void> GpuBackend::share(GpuKernel &kernel) {
   const Manifest &manifest = kernel.manifest;
-  auto region = fabric->allocate(manifest.regionBytes);
+  auto region = regionFor(manifest);
   if (!region) return region.error();
   kernel.region = std::move(*region);
-  if (auto done = fill(*kernel.region, manifest); !done) return done;
   for (const int rank : own) {
     Current current(cuda, gpuOf(rank));
     CUdeviceptr status = 0;

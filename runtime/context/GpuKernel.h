@@ -20,7 +20,7 @@ public:
   Result<void> boundClusters(unsigned grids);
 
   const Manifest manifest;
-  std::unique_ptr<SymmetricRegion> region;
+  std::shared_ptr<SymmetricRegion> region; ///< with others where the manifest has a workspace
   std::vector<std::vector<std::uint64_t>> teams; ///< [rank]: the words of Team<N>, and of the regions of all; own ranks
   std::vector<CUfunction> functions;             ///< [gpu]
   std::vector<CUmodule> modules;                 ///< [gpu]

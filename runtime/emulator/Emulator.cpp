@@ -72,12 +72,13 @@ Machine::Machine(const Manifest &manifest, const Policy &policy) : state(new Sta
   }
 }
 
-unsigned Machine::add(const Manifest &manifest) {
+unsigned Machine::add(const Manifest &manifest, std::optional<unsigned> with) {
   Engine &engine = state->engine;
   assert(manifest.ranks == int(engine.ranks.size()));
   const Member &member = engine.members.emplace_back(manifest);
   for (int r = 0; r < manifest.ranks; ++r)
-    engine.ranks[r].regions.push_back(engine.memory.allocate("region", r, &member, manifest.regionBytes, 0).address);
+    engine.ranks[r].regions.push_back(
+        with ? engine.ranks[r].regions[*with] : engine.memory.allocate("region", r, &member, manifest.regionBytes, 0).address);
   std::vector<Pointer> regions;
   for (const Rank &rank : engine.ranks) regions.push_back({{rank.regions.back()}});
   state->regionsOfAll.push_back(

@@ -128,8 +128,9 @@ public:
   Machine(const Machine &) = delete;
   Machine &operator=(const Machine &) = delete;
 
-  /// Gives another member, of as many ranks, scratch regions of its own. Returns its number; the constructor's is 0.
-  unsigned add(const Manifest &manifest);
+  /// Gives another member, of as many ranks, scratch regions of its own, or lets it share those of member `with`, as
+  /// Manifest::Workspace says. Returns its number; the constructor's is 0.
+  unsigned add(const Manifest &manifest, std::optional<unsigned> with = {});
 
   /// Makes the regions of a member look as after launch number `epoch`: the next is epoch + 1. Fresh ones are at 0.
   void setEpoch(std::uint32_t epoch, unsigned member = 0);

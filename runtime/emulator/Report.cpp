@@ -22,22 +22,29 @@ static unsigned long long wide(std::uint64_t v) {
   return v;
 }
 
+/// Of one that has no other's copies between its own.
 static std::uint64_t endOf(const coll::Manifest::Mailbox &box) {
   return box.offset + box.copies * box.slots * box.lines * box.lineBytes;
 }
 
-std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
+/// What a fresh 128 bytes of a mailbox hold: 0 where an epoch is.
+static std::array<std::uint32_t, 32> freshWords(const coll::Manifest::Mailbox &box) {
   constexpr std::uint32_t poison = Memory::kPoison;
+  std::array<std::uint32_t, 32> words;
+  for (unsigned w = 0; w < words.size(); ++w)
+    if (box.sync == "ll") words[w] = w % 2 ? 0 : poison; // data and epoch by turns
+    else if (box.sync == "ll16") words[w] = w % 4 == 3 ? 0 : poison;
+    else if (box.sync == "ll128") words[w] = w < 30 ? poison : 0; // the epoch is last
+    else words[w] = box.sync == "barrier" || box.sync == "flag" ? poison : std::uint32_t(w % 2 ? box.fill >> 32 : box.fill);
+  return words;
+}
+
+std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
   std::vector<FillRange> ranges;
-  for (const auto &box : manifest.mailboxes) {
-    FillRange range = {box.offset, endOf(box), {}};
-    for (unsigned w = 0; w < range.words.size(); ++w)
-      if (box.sync == "ll") range.words[w] = w % 2 ? 0 : poison; // data and epoch by turns
-      else if (box.sync == "ll16") range.words[w] = w % 4 == 3 ? 0 : poison;
-      else if (box.sync == "ll128") range.words[w] = w < 30 ? poison : 0; // the epoch is last
-      else range.words[w] = box.sync == "barrier" || box.sync == "flag" ? poison : std::uint32_t(w % 2 ? box.fill >> 32 : box.fill);
-    ranges.push_back(range);
-  }
+  // Whoever shares the region has mailboxes of the same form elsewhere in it.
+  if (manifest.workspace && !manifest.mailboxes.empty())
+    return {{manifest.workspace->begin, manifest.workspace->end, freshWords(manifest.mailboxes.front())}};
+  for (const auto &box : manifest.mailboxes) ranges.push_back({box.offset, endOf(box), freshWords(box)});
   return ranges;
 }
 
@@ -50,6 +57,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const
 }
 
 std::uint64_t coll::emu::headerBytes(const Manifest &manifest) {
+  if (manifest.workspace) return manifest.workspace->begin;
   const std::uint64_t credits = std::uint64_t(manifest.ranks) * (manifest.chunkPackets ? kMaxCtas : 1);
   if (manifest.credits) return (manifest.credits + credits * 4 + 127) / 128 * 128;
   return region::headerBytes(manifest.ranks, manifest.barriers);
@@ -64,6 +72,7 @@ bool Member::isFlag(std::uint64_t inRegion) const {
 
 /// The mailbox that a place of a region is in, and which packet of its slot; null if in none.
 const coll::Manifest::Mailbox *Engine::mailboxAt(const Manifest &manifest, std::uint64_t inRegion, std::uint64_t &line) {
+  if (manifest.workspace) return nullptr; // it may be another member's
   for (const auto &box : manifest.mailboxes) {
     if (inRegion < box.offset || inRegion >= endOf(box)) continue;
     line = (inRegion - box.offset) / box.lineBytes % box.lines;
@@ -84,6 +93,9 @@ std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t off
     return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
                   wide(word / n / kMaxCtas));
   }
+  if (manifest.workspace && offset >= manifest.workspace->begin)
+    return format("workspace `%s` at byte %llu of its copies", manifest.workspace->name.c_str(),
+                  wide(offset - manifest.workspace->begin));
   for (const auto &box : manifest.mailboxes) {
     if (box.sync == "flag" && offset >= endOf(box) && offset < endOf(box) + box.slots * kMaxCtas * 4) {
       const std::uint64_t word = (offset - endOf(box)) / 4;

@@ -32,14 +32,23 @@ algorithm b for allreduce on lsa(2..8) when bytes <= 4Ki {
 }
 )";
 
-std::vector<Kernel> compiled(const std::string &depth) {
-  std::string text = kText;
+// What is read last of `b` lies, one copy further, where `c` has what it sends first.
+constexpr const char *kOneShot = R"(algorithm c for allreduce on lsa(2..8) when bytes <= 4Ki {
+  mailbox box[N] of T[M] sync ll
+  forall p in ranks: x -> p.box[me]
+  y = reduce(op, r in ranks: box[r])
+}
+workspace w { allreduce.b, allreduce.c }
+)";
+
+std::vector<Kernel> compiled(const std::string &depth, const std::string &more = "", const std::vector<const char *> &members = {"a", "b"}) {
+  std::string text = kText + more;
   for (std::size_t at; (at = text.find("DEPTH")) != std::string::npos;) text.replace(at, 5, depth);
   Diagnostics diagnostics;
   const auto program = Program::parse(text, "workspace.coll", diagnostics);
   EXPECT_TRUE(program) << diagnostics.render();
   std::vector<Kernel> kernels;
-  for (const char *member : {"a", "b"}) {
+  for (const char *member : members) {
     auto kernel = program->compile({member, 3, DType::F32, ReduceOp::Sum}, {}, diagnostics);
     EXPECT_TRUE(kernel) << diagnostics.render();
     kernels.push_back(*kernel);
@@ -67,6 +76,11 @@ int countBad(const std::vector<Kernel> &kernels, bool oneRegion) {
   return bad;
 }
 
+/// The same of kernels that say themselves what they share.
+int countBad(const std::vector<Kernel> &kernels) {
+  return countBad(kernels, false);
+}
+
 } // namespace
 
 // R04 of the public defects: one kernel after another over its scratch.
@@ -90,6 +104,35 @@ TEST(Workspace, TakesOneEpochForAll) {
   const int bad = countBad(kernels, true);
   if (bad < 0) GTEST_SKIP() << "there is no C++ compiler";
   EXPECT_GT(bad, 0);
+}
+
+// What a workspace is declared for is so in the kernels' own layout, whatever depth each alone would need.
+TEST(Workspace, IsLaidOutForAllOfItsMembers) {
+  const std::vector<Kernel> kernels = compiled("", "workspace w { allreduce.a, allreduce.b }\n");
+  EXPECT_EQ(kernels[0].manifest.workspace->key, kernels[1].manifest.workspace->key);
+  const int bad = countBad(kernels);
+  if (bad < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_EQ(bad, 0);
+}
+
+// Copies of each mailbox side by side, as kernels with a region of their own have them: then what one kernel writes lies
+// where another has yet to read.
+TEST(Workspace, TakesCopiesOfAllMailboxesTogether) {
+  std::vector<Kernel> kernels = compiled("", kOneShot, {"b", "c"});
+  const int good = countBad(kernels);
+  if (good < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_EQ(good, 0);
+  std::string &text = kernels[0].cuda;
+  const auto &boxes = kernels[0].manifest.mailboxes;
+  const std::string stride = ", 2, " + std::to_string(boxes[0].stride) + ">";
+  for (std::size_t box = 0; box < boxes.size(); ++box) {
+    const std::size_t at = text.find(stride);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, stride.size(), ", 2>");
+  }
+  const std::uint64_t copies = 2 * boxes[0].slots * boxes[0].lines * boxes[0].lineBytes;
+  text = test::replaced(text, ", " + std::to_string(boxes[1].offset) + ", ", ", " + std::to_string((boxes[0].offset + copies + 127) / 128 * 128) + ", ");
+  EXPECT_GT(countBad(kernels), 0);
 }
 
 } // namespace coll

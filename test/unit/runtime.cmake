@@ -2,7 +2,7 @@
 # skips its tests without one.
 coll_unit_test(jit_test SOURCES ../jit/JitTest.cpp ../jit/LibrariesTest.cpp LIBS coll_runtime)
 coll_unit_test(runner_test SOURCES ../gpu/LaunchTest.cpp ../gpu/ContextTest.cpp ../gpu/RunnerTest.cpp ../gpu/WindowTest.cpp ../gpu/CounterTest.cpp LIBS coll_runtime)
-coll_unit_test(gpu_test SOURCES ../gpu/GpuTest.cpp ../gpu/EpochTest.cpp ../gpu/MixedTest.cpp ../gpu/MatrixTest.cpp ../gpu/ProcessTest.cpp
+coll_unit_test(gpu_test SOURCES ../gpu/GpuTest.cpp ../gpu/EpochTest.cpp ../gpu/MixedTest.cpp ../gpu/WorkspaceTest.cpp ../gpu/MatrixTest.cpp ../gpu/ProcessTest.cpp
   ../emu/OrderClass.cpp LIBS coll_runtime)
 foreach(test jit_test runner_test gpu_test)
   target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/runtime ${CMAKE_CURRENT_SOURCE_DIR}/jit ${CMAKE_CURRENT_SOURCE_DIR}/emu)

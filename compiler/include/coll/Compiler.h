@@ -80,7 +80,8 @@ struct CheckResult {
   double milliseconds = 0;
 };
 
-/// Members that share scratch and epochs.
+/// Members that share scratch and epochs: what is compiled of one lies in memory as all of them need it, and contexts give
+/// them one region (Manifest::Workspace).
 struct Workspace {
   std::string name;
   std::vector<std::string> members; ///< whole names

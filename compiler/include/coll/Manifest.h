@@ -43,6 +43,14 @@ struct Manifest {
     /// What all 8 bytes of its lines hold before the first launch. Where it is not 0 the mailbox has no epochs and lies
     /// behind those that have.
     std::uint64_t fill = 0;
+    std::uint64_t stride = 0; ///< bytes from copy to copy; 0: they follow each other
+  };
+
+  /// A `workspace`: kernels with the same key work in one region and number their launches together. Its copies, each of
+  /// all mailboxes of a kernel, lie from `begin` to `end` in the region.
+  struct Workspace {
+    std::string name, key;
+    std::uint64_t begin = 0, end = 0;
   };
 
   /// The vector that the packet loop of the kernel goes over: the product of `extents`, or a piece of it where the
@@ -115,6 +123,7 @@ struct Manifest {
   Domain domain;
 
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
+  std::optional<Workspace> workspace = {}; ///< whose region it is; empty: its own
   unsigned hops = 0;              ///< messages that must follow each other, of the longest chain between ranks
   unsigned barriers = 0;          ///< team barriers in the kernel; where there are any, all ranks launch the same grid
   std::uint64_t credits = 0;      ///< where in the region there is a word for each rank that tells how far its readers

@@ -56,13 +56,13 @@ __device__ inline void storeCount(const Launch<N> &launch, u32 *to, u32 i, u32 c
 /// A mailbox of any mode whose messages say how long they are, in lines at kCountOffset.
 template <class Box, u64 kCountOffset>
 struct Counted;
-template <template <class, int, u32, u64, u32, u64, u32> class Mailbox, class T, int N, u32 kNumber, u64 kOffset,
-          u32 kSlots, u64 kLines, u32 kCopies, u64 kCountOffset>
-struct Counted<Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies>, kCountOffset>
-    : Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies> {
-  using Box = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies>;
+template <template <class, int, u32, u64, u32, u64, u32, u64> class Mailbox, class T, int N, u32 kNumber, u64 kOffset,
+          u32 kSlots, u64 kLines, u32 kCopies, u64 kStride, u64 kCountOffset>
+struct Counted<Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride>, kCountOffset>
+    : Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride> {
+  using Box = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride>;
   using P = typename Box::P;
-  using Counts = ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies>;
+  using Counts = ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies, kStride>;
 
   /// Pushes packet `i` of a message of `count` elements, as Box::send does, or nothing if it has none; with packet 0 goes
   /// the count. Called for packet 0 of every message. No branch comes between lanes that store a line together.

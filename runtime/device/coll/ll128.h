@@ -142,11 +142,11 @@ __device__ inline void fromLines(const Words2 (&line)[2], bool last, P &data) {
 
 /// A mailbox of kSlots slots of kLines packets, a multiple of 32, at kOffset, a multiple of 128. Otherwise as
 /// ll::Mailbox.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0>
 struct Mailbox {
   static_assert(kOffset % 128 == 0 && kLines % kWarp == 0, "lines are aligned, warps whole");
   using P = Packet<T>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes, kStride>;
   /// Byte offset in a region of the first 16 bytes of packet `i` of slot `slot` in the copy of `epoch`. The others lie
   /// 128 bytes further.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) {

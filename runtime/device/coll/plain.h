@@ -9,10 +9,10 @@ template <class T>
 using Packet = coll::Packet<T, 16>;
 
 /// As ll::Mailbox, with packets of 16 bytes and no flags. A slot holds kLines packets.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0>
 struct Mailbox {
   using P = Packet<T>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, P::kBytes>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, P::kBytes, kStride>;
   /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
 

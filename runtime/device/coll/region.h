@@ -36,18 +36,20 @@ __device__ constexpr u64 headerBytes(u64 ranks, u64 barriers) {
 }
 
 /// Where the lines of a mailbox lie: kCopies copies, of which epoch e uses number e mod kCopies, of kSlots slots of
-/// kLines lines.
-template <u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u32 kLineBytes>
+/// kLines lines. The copies follow each other, or begin every kStride bytes where all mailboxes of several kernels share
+/// the region, so that one epoch's are together.
+template <u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u32 kLineBytes, u64 kStride = 0>
 struct Lines {
-  static constexpr u64 kSlotBytes = kLines * kLineBytes, kBytes = kCopies * kSlots * kSlotBytes;
+  static constexpr u64 kSlotBytes = kLines * kLineBytes, kCopyBytes = kStride ? kStride : kSlots * kSlotBytes;
+  static constexpr u64 kBytes = kCopies * kCopyBytes;
 
   /// Byte offset in a region of line `i` of slot `slot` in the copy of `epoch`. In 32 bits where the region allows it.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) {
     if constexpr (kOffset + kBytes <= 0xffffffffu) {
-      const u32 copy = kCopies > 1 ? epoch % kCopies * u32(kSlots * kSlotBytes) : 0;
+      const u32 copy = kCopies > 1 ? epoch % kCopies * u32(kCopyBytes) : 0;
       return u32(kOffset) + copy + slot * u32(kSlotBytes) + i * kLineBytes;
     } else {
-      const u64 copy = kCopies > 1 ? epoch % kCopies * (kSlots * kSlotBytes) : 0;
+      const u64 copy = kCopies > 1 ? epoch % kCopies * kCopyBytes : 0;
       return kOffset + copy + slot * kSlotBytes + u64(i) * kLineBytes;
     }
   }

@@ -65,11 +65,12 @@ struct Wire {
 
 /// As ll::Mailbox, with packets of 16 bytes. kClears: whether `receive` leaves the slots empty. The last read of a slot
 /// in a launch does; `Kept` is the mailbox as those before it see it.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, bool kClears = true>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0,
+          bool kClears = true>
 struct Mailbox {
   using P = Packet<T>;
-  using Kept = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, false>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  using Kept = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride, false>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes, kStride>;
   /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
 

@@ -211,7 +211,8 @@ public:
   /// For a person: "2 ranks on 2 x NVIDIA H200 (nccl 2.28.9)".
   std::string describe() const;
 
-  /// Checks, compiles and loads one instance and gives it its scratch memory, zeroed on all ranks. Waits for the GPUs.
+  /// Checks, compiles and loads one instance and gives it its scratch memory, zeroed on all ranks: its own, or that of the
+  /// members with which it is in a `workspace` of its program, as far as they are loaded. Waits for the GPUs.
   /// Not to be called while launches are in flight. `instance.ranks` must be ranks().
   Result<Collective> load(const Program &program, const Instance &instance, const CompileOptions &options = {});
   /// The same from a kernel that the caller has compiled.
