@@ -69,7 +69,9 @@ Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const RunMe
 Result<void> Runner::launch(const PlannedLaunch &launch, int rank, const RunMemory &memory) {
   std::vector<void *> pointers;
   for (std::uint64_t offset : launch.offsets[rank]) pointers.push_back(memory[rank] + offset);
-  return collective.launch(rank, pointers, launch.extents, launch.scalars);
+  const auto &shapes = request.shapes;
+  return collective.launch(rank, pointers, launch.extents, launch.scalars, nullptr,
+                           shapes.empty() ? Shape() : shapes[launch.number % shapes.size()]);
 }
 
 Result<void> Runner::verify(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at,

@@ -23,6 +23,7 @@ struct RunRequest {
   std::uint64_t maxElements =
       0; ///< the most elements of the domain's vector with randomCounts; 0: its capacity, or 2048 on the CPU
   unsigned launches = 20; ///< back to back, without host synchronisation between them
+  std::vector<Shape> shapes = {}; ///< of launches by turns, where that is not left to the rule of sizes
   bool graph = false;     ///< captured, graphLaunches at a time, and replayed with fresh inputs
   unsigned graphLaunches = 20;
   Counted counts = Counted::Random;

@@ -3,16 +3,14 @@
 // one by one and from graphs; and that sums are what the order class promises. Skipped without a GPU; with fewer GPUs
 // than ranks they share. By default 2 and 8 ranks, f32 and bf16 by turns; with COLL_TEST_FULL=1 2, 3, 4 and 8 ranks, both
 // types, each 1,000 launches back to back, and every other type and operator.
+#include "CompiledTogether.h"
 #include "OrderClass.h"
 #include "context/Runner.h"
-#include "jit/Jit.h"
 #include "platform/Machine.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 namespace coll {
 namespace {
@@ -64,30 +62,10 @@ protected:
   std::unique_ptr<Program> program;
   std::vector<Kernel> kernels;
 };
-/// All at once, on all cores: a context that loads them finds them on disk.
 void Matrix::compile(const std::vector<Instance> &instances) {
-  kernels.resize(instances.size());
-  const auto jit = Jit::create();
-  ASSERT_TRUE(jit) << jit.error().text;
-  std::vector<std::string> failed(instances.size());
-  const auto compileOne = [&](std::size_t i) {
-    Diagnostics diagnostics;
-    auto kernel = program->compile(instances[i], {}, diagnostics);
-    if (!kernel) {
-      failed[i] = instances[i].member + ": " + diagnostics.render();
-      return;
-    }
-    kernels[i] = std::move(*kernel);
-    if (const auto binary = jit->compile(kernels[i], Arch{arch, ""}); !binary) failed[i] = binary.error().text;
-  };
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (unsigned core = 0; core < std::max(1u, std::thread::hardware_concurrency()); ++core)
-    threads.emplace_back([&] {
-      for (std::size_t i; (i = next++) < instances.size();) compileOne(i);
-    });
-  threads.clear();
-  for (const std::string &text : failed) ASSERT_EQ(text, "");
+  std::string failed;
+  kernels = test::compiledTogether(*program, instances, arch, failed);
+  ASSERT_EQ(failed, "");
 }
 
 void Matrix::expectGood(const Kernel &kernel, RunRequest request, const std::string &what) {
