@@ -29,16 +29,20 @@ protected:
   void SetUp() override {
     const auto machine = machineGpus();
     if (!machine || machine->gpus.empty()) GTEST_SKIP() << "there is no GPU";
-    for (const std::string &member : kMembers) {
-      const std::string collective = member.substr(0, member.find('.'));
-      Diagnostics diagnostics;
-      const auto program = Program::parse(*standardLibraryText(collective), collective + ".coll", diagnostics);
-      ASSERT_TRUE(program) << diagnostics.render();
-      std::string failed;
-      for (Kernel &kernel : test::compiledTogether(*program, {{member, GetParam(), DType::F32, ReduceOp::Sum}}, machine->gpus.front().arch, failed))
-        kernels.push_back(std::move(kernel));
-      ASSERT_EQ(failed, "");
-    }
+    kernels.resize(kMembers.size());
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kMembers.size(); ++i)
+      threads.emplace_back([&, i] { kernels[i] = compiled(kMembers[i], machine->gpus.front().arch); });
+  }
+  static Kernel compiled(const std::string &member, unsigned arch) {
+    const std::string collective = member.substr(0, member.find('.'));
+    Diagnostics diagnostics;
+    const auto program = Program::parse(*standardLibraryText(collective), collective + ".coll", diagnostics);
+    EXPECT_TRUE(program) << diagnostics.render();
+    std::string failed;
+    auto kernels = test::compiledTogether(*program, {{member, GetParam(), DType::F32, ReduceOp::Sum}}, arch, failed);
+    EXPECT_EQ(failed, "");
+    return std::move(kernels.front());
   }
   static RunRequest request() {
     RunRequest request;
