@@ -28,6 +28,12 @@ std::string hindrance(const ir::Program &program) {
   return "";
 }
 
+using Pass = bool (*)(ir::Program &, passes::Context &);
+constexpr Pass kPasses[] = {
+#define COLL_PASS(Function, Name, Summary) passes::Function,
+#include "passes/Passes.def"
+};
+
 /// A program as it lies in memory, proved or not: with one copy, where its author asks for no more.
 std::optional<ir::Program> laidOut(const sema::Member &member, int ranks, DType type, const Sources &sources) {
   Diagnostics ignored; // the reasons are given when the instance is asked for
@@ -35,12 +41,12 @@ std::optional<ir::Program> laidOut(const sema::Member &member, int ranks, DType 
   const auto op = member.ops.empty() ? std::nullopt : std::optional(member.ops.front());
   auto program = ir::build(member, ranks, type, op, sources, engine);
   passes::Context context{engine, ignored};
-  if (!program || !passes::expandSyncModes(*program, context) || !passes::formPacketLoops(*program, context) ||
-      !passes::hoistLoads(*program, context) || !passes::forwardOwnSlot(*program, context) ||
-      !passes::expandReuse(*program, context))
-    return std::nullopt;
-  for (Mailbox &box : program->mailboxes) box.copies = std::max(box.copies, 1);
-  if (!passes::assignMemory(*program, context)) return std::nullopt;
+  if (!program) return std::nullopt;
+  for (const Pass pass : kPasses) {
+    if (pass == passes::chooseDepth)
+      for (Mailbox &box : program->mailboxes) box.copies = std::max(box.copies, 1);
+    else if (!pass(*program, context)) return std::nullopt;
+  }
   return std::move(*program);
 }
 
