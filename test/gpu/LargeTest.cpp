@@ -72,14 +72,14 @@ protected:
   }
   void prepare(std::uint64_t outputs);
   void launch(const Kernel &kernel);
-  std::vector<unsigned char> outputOf(int rank, std::uint64_t from, std::uint64_t bytes) const {
+  std::vector<unsigned char> outputOf(int rank, std::uint64_t from, std::uint64_t bytes) {
     std::vector<unsigned char> values(bytes);
     EXPECT_TRUE(context->download(rank, values.data(), y[std::size_t(rank)] + from, bytes));
     return values;
   }
   /// Elements that are not what `want(i)` says, near every place of interest, and bytes behind the end that were touched.
   template <class Want>
-  std::uint64_t wrong(std::uint64_t count, const Want &want) const {
+  std::uint64_t wrong(std::uint64_t count, const Want &want) {
     std::uint64_t bad = 0;
     for (int rank = 0; rank < kRanks; ++rank) {
       for (const std::uint64_t place : placesIn(count)) {
