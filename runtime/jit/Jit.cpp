@@ -3,7 +3,6 @@
 #include "embed/Embedded.h"
 #include "jit/CompileLog.h"
 #include "jit/KernelFiles.h"
-#include "platform/Env.h"
 
 #include <algorithm>
 #include <array>
@@ -58,7 +57,6 @@ std::vector<std::string> optionsFor(const Nvrtc &api, const Arch &arch, Stage st
   // Newer ones keep a cache of their own with the driver's help, and so initialise the driver, which takes longer than
   // compiling does. KernelCache needs no driver.
   if (std::pair(api.major, api.minor) >= std::pair(12, 9)) options.push_back("-no-cache");
-  if (env::get(env::Variable::LineInfo) == "1") options.push_back("-lineinfo");
   return options;
 }
 

@@ -245,10 +245,6 @@ def accesses_of(ptx):
     return sum(len(b.events) for _, _, lines in functions(ptx) for b in blocks_of(lines, []))
 
 
-def accesses_of(ptx):
-    return sum(len(b.events) for _, _, lines in functions(ptx) for b in blocks_of(lines, []))
-
-
 def ptx_problems(ptx, kernel, headers, waits=True):
     problems, accesses, placed = [], 0, 0
     sources = Sources(ptx, kernel, headers)
