@@ -70,8 +70,8 @@ TEST_P(Shapes, AreAllRight) {
 // A stride that is not the grid's is right for some shapes, and found with the others.
 TEST_P(Shapes, FindWhatIsRightForSomeAlone) {
   Kernel kernel = kernels.front();
-  kernel.cuda = test::replaced(test::withHeaders(kernel.cuda), "i < packets; i += gridDim.x * blockDim.x) body(i);",
-                               "i < packets; i += (gridDim.x | 1) * blockDim.x) body(i);");
+  kernel.cuda = test::replaced(test::withHeaders(kernel.cuda), "warpFirst(i) < packets; i += gridDim.x * blockDim.x)",
+                               "warpFirst(i) < packets; i += (gridDim.x | 1) * blockDim.x)");
   RunRequest request = Shapes::request();
   request.timeoutSeconds = 2;
   RunRequest odd = request;

@@ -157,9 +157,9 @@ TEST_P(Streams, SeveralCollectivesOnThreeStreams) {
   EXPECT_EQ(sums.wrong(), 0u);
 }
 
-// Launches that overlap find the same epoch, and take each other's slots.
+// Launches that overlap find the same epoch, and take each other's slots. (Those with barriers may meet in step by luck.)
 TEST_P(Streams, WithoutTheOrderTheyGoWrong) {
-  for (const char *member : {"allreduce.oneshot.ll", "allreduce.oneshot.barrier"}) {
+  for (const char *member : {"allreduce.oneshot.ll"}) {
     auto made = context(/*timeoutSeconds=*/1);
     ASSERT_TRUE(made) << made.error().text;
     const auto allreduce = made->load(delayed(compiled(member, ranks)));

@@ -125,14 +125,15 @@ std::vector<Kernel> withEpochsApart(std::vector<Kernel> kernels) {
   return kernels;
 }
 
-// Lines of the other, of the same number, are taken for its own. With a region for each they would be right.
+// Lines of the other, of the same number, are taken for its own: where ranks are apart far enough, which on GPUs is luck.
+// With a region for each they would be right.
 TEST_P(Workspaces, AreOneRegionWithOneEpoch) {
   const int n = GetParam().ranks;
   std::vector<Kernel> kernels = withEpochsApart(
       compiled({{"allreduce.a.ll", n, DType::F32, ReduceOp::Sum}, {"allreduce.b.ll", n, DType::F32, ReduceOp::Sum}}));
   const auto together = mixed(kernels);
   if (!together && together.error().code == Error::Code::MachineLacks) GTEST_SKIP() << together.error().text;
-  EXPECT_FALSE(together && together->passed);
+  if (GetParam().place == Place::Cpu) EXPECT_FALSE(together && together->passed);
   kernels[1].manifest.workspace->key += "-apart";
   const auto apart = mixed(kernels);
   ASSERT_TRUE(apart) << apart.error().text;
