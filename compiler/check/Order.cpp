@@ -209,7 +209,7 @@ void Order::signal(const ScheduledEvent &e, Chain &c, int strand) {
   if (f.launch != launch) f.snapshot = c.announced, f.joined = false;
   else if (counts) join(f, c.announced); // the owner waits for all of them
   f.event = &e, f.launch = launch;
-  f.component = c.own, f.tick = c.seen[c.own];
+  f.component = c.own, f.tick = c.seen[c.own]++;
 }
 
 void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
@@ -217,6 +217,8 @@ void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
   raise(c.seen, sentClock(f.snapshot, 0));
   raise(c.caused, sentClock(f.snapshot, 1));
   if (c.passed) raise(c.passed, sentClock(f.snapshot, passedPart()));
+  // Who has seen the word knows that it was raised, which the snapshot that it came with does not tell.
+  for (Tick *clock : {c.seen, c.caused}) clock[f.component] = std::max(clock[f.component], f.tick + 1);
   c.snapshot = -1;
 }
 
