@@ -72,7 +72,7 @@ private:
   Context &context;
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
-  std::map<ValueId, Stmt> again; ///< what can be made once more: loads of earlier loops, numbers
+  std::map<ValueId, Stmt> again; ///< what can be made once more: loads of inputs, which nobody writes, and numbers
   std::map<ValueId, SourceOffset> keeps; ///< what is kept, and where it is taken
 
   bool form(Block &block) {
@@ -155,7 +155,7 @@ private:
     auto look = [&](const Stmt &s) {
       if (ValueId v = resultOf(s); v != kNone) definedHere.push_back(v);
       const auto *load = std::get_if<Load>(&s.op());
-      if (load && program.buffers[load->from.buffer].direction != Direction::InOut) again.emplace(load->result, *load);
+      if (load && program.buffers[load->from.buffer].direction == Direction::In) again.emplace(load->result, *load);
     };
     look(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, look);
