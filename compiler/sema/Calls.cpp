@@ -288,15 +288,26 @@ Type checkAll(Context &context, NameRef &set, Span where) {
   return makeType(Kind::Set);
 }
 
+/// The first argument of `reduce`.
+Type checkOperator(Context &context, Expr &expr) {
+  const std::string help = "use the operator parameter, or one of `sum`, `prod`, `min`, `max`, `avg`";
+  const auto *name = std::get_if<NameRef>(&expr.node);
+  if (name && !builtinNamed(name->name) && !context.scope.find(name->name)) {
+    context.error(DiagnosticKind::UnknownName, expr.span, "unknown operator `" + name->name + "`").help(help);
+    return error();
+  }
+  const Type op = check(context, expr);
+  if (!isError(op) && op.kind != Kind::Op)
+    wrong(context, expr.span, "the first argument of `reduce` must be an operator", help);
+  return op;
+}
+
 Type checkReduce(Context &context, Reduce &reduce) {
-  const Type op = check(context, *reduce.op);
+  const Type op = checkOperator(context, *reduce.op);
   auto *name = std::get_if<NameRef>(&reduce.set->node);
   const bool all = name && name->name == "all" && context.place == Place::Body;
   const Type set = all ? checkAll(context, *name, reduce.set->span) : check(context, *reduce.set);
   reduce.set->type = set;
-  if (!isError(op) && op.kind != Kind::Op)
-    wrong(context, reduce.op->span, "the first argument of `reduce` must be an operator",
-          "use the operator parameter, or one of `sum`, `prod`, `min`, `max`, `avg`");
   if (!isError(set) && set.kind != Kind::Set)
     wrong(context, reduce.set->span, "`reduce` goes over `ranks`, not over " + describe(set));
   context.scope.push();

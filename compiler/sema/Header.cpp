@@ -73,14 +73,14 @@ void checkRestriction(Context &context, ast::Algorithm &decl, Algorithm &algorit
 
 // ---- Teams ----
 
-constexpr int mostRanks = 1024;
+constexpr int fewestRanks = 2, mostRanks = 72;
 
 std::optional<int> teamSize(Context &context, Expr &expr) {
   check(context, expr);
   auto *literal = std::get_if<IntLit>(&expr.node);
-  if (literal && literal->value >= 1 && literal->value <= mostRanks) return static_cast<int>(literal->value);
+  if (literal && literal->value >= fewestRanks && literal->value <= mostRanks) return static_cast<int>(literal->value);
   context.error(literal ? DiagnosticKind::OutOfRange : DiagnosticKind::TypeMismatch, expr.span,
-                "the size of a team is a number from 1 to " + std::to_string(mostRanks));
+                "the size of a team is a number from " + std::to_string(fewestRanks) + " to " + std::to_string(mostRanks));
   return std::nullopt;
 }
 

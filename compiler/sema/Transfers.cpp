@@ -148,7 +148,8 @@ void checkMessage(Context &context, const Send &send, const Mailbox &mailbox) {
     context
         .error(DiagnosticKind::TypeMismatch, send.value->span,
                "a slot of " + name + " holds " + describe(slot) + ", and this is " + describe(value))
-        .note(mailbox.name.span, "declared here");
+        .note(mailbox.name.span, "declared here")
+        .help(value.isValue() ? "convert it: `… as " + str(slot.element) + "`" : "");
     return;
   }
   Type message = value;
@@ -231,6 +232,17 @@ void checkWindowTarget(Context &context, Send &send, const Param &param, Type ty
   checkStorable(context, *send.value, type, "`" + print(*send.target) + "`");
 }
 
+/// How a target that lacks its rank is to be written. In `p + 1.box[me]` the dot takes the 1 alone.
+std::string withRank(const Expr &target) {
+  const auto *sum = std::get_if<Binary>(&target.node);
+  if (!sum) return "p." + print(target);
+  const ast::Member *member = memberIn(*sum->rhs);
+  if (!member) return "(me + 1).box[i]";
+  const std::string right = print(*sum->rhs);
+  const std::size_t dot = right.find("." + member->name.text);
+  return "(" + print(*sum->lhs) + " " + std::string(spelling(sum->op)) + " " + right.substr(0, dot) + ")" + right.substr(dot);
+}
+
 } // namespace
 
 void checkSend(Context &context, Send &send, Span where) {
@@ -244,7 +256,8 @@ void checkSend(Context &context, Send &send, Span where) {
   auto *member = std::get_if<ast::Member>(&at->node);
   if (!member) {
     auto report = context.error(DiagnosticKind::Misplaced, send.target->span, "a send goes to a rank");
-    report.help("name the rank: `p." + print(*send.target) + "`");
+    const bool computed = std::holds_alternative<Binary>(send.target->node);
+    report.help((computed ? "put the rank in parentheses: `" : "name the rank: `") + withRank(*send.target) + "`");
     return;
   }
   auto *owner = std::get_if<NameRef>(&member->base->node);
