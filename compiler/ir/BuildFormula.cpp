@@ -75,6 +75,7 @@ public:
   DType typeOf(int value) const override { return clause.formula[value].dtype; }
   void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override {
     refused = true;
+    if (clause.formula.empty()) clause.formula.emplace_back(); // 0 is what was refused, and is computed with
     refusal(where, construct, help);
   }
 
@@ -86,7 +87,6 @@ private:
   bool refused = false;
 
   int add(Node node) {
-    if (clause.formula.empty() && refused) return 0;
     clause.formula.push_back(std::move(node));
     return int(clause.formula.size()) - 1;
   }

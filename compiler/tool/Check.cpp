@@ -53,7 +53,6 @@ static std::vector<Likeness> typesToCheck(const Program &program, const Member &
   };
   if (arguments.has("--dtype") && (arguments.has("--op") || member.ops.empty())) return {{first, {}}};
   std::vector<Likeness> types = program.likenesses(member, first);
-  if (types.empty()) return {{first, {}}}; // and why not, is said of it
   for (Likeness &alike : types) {
     llvm::erase_if(alike.others, notAsked);
     if (!notAsked(alike.instance) || alike.others.empty()) continue;
@@ -61,6 +60,7 @@ static std::vector<Likeness> typesToCheck(const Program &program, const Member &
     alike.others.erase(alike.others.begin());
   }
   llvm::erase_if(types, [&](const Likeness &alike) { return notAsked(alike.instance); });
+  if (types.empty()) return {{first, {}}}; // and why not, is said of it
   return types;
 }
 
