@@ -110,7 +110,7 @@ private:
     if (!target) target = element(*equal->lhs);
     if (!target) return refuseClause(clause.span);
     e.target = *target;
-    if (!source(*equal->rhs, e)) {
+    if (!source(*equal->rhs, e) || !isOfParameter(*equal->rhs)) {
       e.kind = Ensures::Kind::Formula;
       buildFormula(program, e, *equal->rhs,
                    [&](ast::Span where, const std::string &what, const std::string &help) { refuse(where, what, help); });
@@ -155,6 +155,14 @@ private:
       return true;
     }
     return false;
+  }
+
+  /// Whether a reduction is by what the contract's operator parameter is.
+  bool isOfParameter(const ast::Expr &expr) const {
+    const auto *r = std::get_if<ast::Reduce>(&expr.node);
+    if (!r) return true;
+    const auto &name = std::get<ast::NameRef>(r->op->node);
+    return std::holds_alternative<const ast::Generic *>(name.ref) || program.op == name.op;
   }
 
   /// `reduce(op, r in ranks: r.x)`, `r.x`, either with an index after `x`.
