@@ -15,8 +15,8 @@ struct Defect {
 };
 constexpr Defect kDefects[] = {
     // A rank that is a launch ahead says how long its next message is before the last one's length has been read.
-    {"OneCopyOfCounts", "ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies>",
-     "ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, 1>"},
+    {"OneCopyOfCounts", "ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies, kStride>",
+     "ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, 1, kStride>"},
     // Whoever is sent nothing waits to be told so.
     {"NothingSaysNothing", "launch.active && i == 0, ", "launch.active && i == 0 && count != 0, "},
     // As many packets are waited for as there may be.
