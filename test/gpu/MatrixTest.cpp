@@ -2,7 +2,7 @@
 // several CTAs, buffers off alignment, in place where the contract allows it, sizes that change from launch to launch,
 // one by one and from graphs; and that sums are what the order class promises. Skipped without a GPU; with fewer GPUs
 // than ranks they share. By default 2 and 8 ranks, f32 and bf16 by turns; with COLL_TEST_FULL=1 2, 3, 4 and 8 ranks, both
-// types, each 1,000 launches back to back, and every other type and operator.
+// types, each 1,000 launches back to back, and every other type and operator. COLL_TEST_RANKS=3,4 chooses the ranks.
 #include "CompiledTogether.h"
 #include "OrderClass.h"
 #include "context/Runner.h"
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace coll {
 namespace {
@@ -25,9 +26,18 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << c.collective << ", " << c.ranks << " ranks";
 }
 
+std::vector<int> numbersOfRanks() {
+  const char *chosen = std::getenv("COLL_TEST_RANKS");
+  if (!chosen) return kFull ? std::vector<int>{2, 3, 4, 8} : std::vector<int>{2, 8};
+  std::vector<int> ranks;
+  std::istringstream list(chosen);
+  for (std::string number; std::getline(list, number, ',');) ranks.push_back(std::stoi(number));
+  return ranks;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> list;
-  for (const int ranks : kFull ? std::vector<int>{2, 3, 4, 8} : std::vector<int>{2, 8})
+  for (const int ranks : numbersOfRanks())
     for (const std::string &collective : standardLibrary()) list.push_back({ranks, collective});
   return list;
 }
