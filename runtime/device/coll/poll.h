@@ -59,12 +59,13 @@ __device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32
       if (!launch.active) late = 0;
       if (!ptx::anyInStep(late != 0)) return;
       // One after the other, and then another look at all.
-      if constexpr (ptx::kParks)
+      if constexpr (ptx::kParks) { // braces: NVRTC before 13.0 cannot do without
         for (u32 s = 0; s < kCount; ++s)
           while ((kCount == 1 || (wanted >> s & 1)) && Wire::late(seen[s], epoch) != 0) {
             seen[s] = ptx::loadRelaxed16(lines + s * kStride);
             if (Wire::late(seen[s], epoch) != 0) ptx::spinHint(lines + s * kStride);
           }
+      }
     }
     if (late != 0) {
       if constexpr (kCount == 1) since = overdue(launch.team, since, mailbox, first, epoch, Wire::found(seen[0]));
