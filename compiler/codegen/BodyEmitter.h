@@ -20,6 +20,8 @@ public:
   void run();
 
 private:
+  friend class RowsEmitter; ///< the walk through a packet loop by rows
+
   const Program &program;
   BodyNames &names;
   CodeWriter &out;
@@ -42,6 +44,7 @@ private:
   bool givesInLoop = false;                     ///< whether credits are still to be given, in the next packet loop
   std::string give;                             ///< what gives them in this packet loop, until it has been written
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
+  bool inRows = false;                          ///< whether a packet is number `k` of a thread in a `row`
   std::string hopVariable;                      ///< the loop variable whose rank is `hop` places after this one
 
   // ---- EmitBody.cpp: what the whole body needs ----
@@ -184,8 +187,8 @@ private:
   std::string sendText(const Send &s, const std::string &hop);
   /// Where a slice begins.
   std::string base(const Slice &slice) const;
-  /// `pointer, i, length`: packet `i` of a slice.
-  std::string place(const Slice &slice) const;
+  /// `pointer, i, length`: packet `i` of a slice; with everyRow of one row that stands for all.
+  std::string place(const Slice &slice, bool everyRow = false) const;
   /// `pointers, pointer of all, begin, i, length`: packet `i` of a slice of every rank.
   std::string placeOfAll(const Slice &slice) const;
   /// How many places after this rank a peer is.

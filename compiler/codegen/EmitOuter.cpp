@@ -105,7 +105,8 @@ void BodyEmitter::flagLine(SourceOffset where, const std::string &line) {
 }
 
 void BodyEmitter::giveCredits(SourceOffset where, const Credit &credit) {
-  if (!credit.releases && !program.chunks && std::holds_alternative<PacketLoop>(program.body[2].op())) {
+  const auto *first = std::get_if<PacketLoop>(&program.body[2].op());
+  if (!credit.releases && !program.chunks && first && !first->rows) {
     givesInLoop = true;
     return;
   }

@@ -10,12 +10,13 @@ namespace coll::codegen {
 void BodyEmitter::packetLoop(const PacketLoop &loop) {
   if (written) out.blank();
   written = true;
+  declareCredits(loop);
   if (loop.rows) {
+    emitRows(*this, loop);
     begun = true;
-    return emitRows(program, names, names.names, variables, loop, out);
+    return;
   }
   needsEpoch = !begun && exchanges(loop);
-  declareCredits(loop);
   declareMessages(loop);
   std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
   if (program.hasCounts()) packets = "Packet::count(coll::atLeastOne(" + domainText(loop.domain) + "))";

@@ -33,7 +33,8 @@ std::string BodyEmitter::base(const Slice &slice) const {
   return {};
 }
 
-std::string BodyEmitter::place(const Slice &slice) const {
+std::string BodyEmitter::place(const Slice &slice, bool everyRow) const {
+  if (inRows) return (everyRow ? base(slice) : "row.of(" + base(slice) + ")") + ", row.packet(k), row.length";
   const bool piece = slice.length.kind == Length::Kind::Piece;
   return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : names.product(slice.length.extents));
 }
@@ -42,6 +43,10 @@ std::string BodyEmitter::placeOfAll(const Slice &slice) const {
   const std::string &name = program.buffers[slice.buffer].name, number = text(slice.index);
   const std::string base = "a." + names.buffers.at(name) + ", a." + names.buffersOfAll.at(name) + ", ";
   const std::string elements = names.product(slice.length.extents);
+  if (inRows) {
+    const std::string begin = slice.length.kind == Length::Kind::Row ? number + " * (" + elements + ") + " : "";
+    return base + begin + "row.number * row.length, row.packet(k), row.length";
+  }
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base + "0, i, " + elements;
   case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;

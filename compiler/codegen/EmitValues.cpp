@@ -60,6 +60,9 @@ void BodyEmitter::store(const Store &s) {
   if (program.values[s.value].count)
     return out.line("coll::storeFirst(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ", " +
                     nameOf(s.value) + ");");
+  if (s.perRow)
+    return out.line("row.template storeGroup<" + Twine(program.values[s.value].group) + ">(" + base(s.to) + ", k, " +
+                    withoutParentheses(computed.elements(s.value)) + ");");
   if (program.buffers[s.to.buffer].dtype == program.packetType())
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
   out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 || program.bulkUnits() ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
@@ -68,8 +71,8 @@ void BodyEmitter::store(const Store &s) {
 void BodyEmitter::load(const Load &s) {
   if (program.values[s.result].count) return loadMessage(s);
   if (program.buffers[s.from.buffer].dtype != program.packetType())
-    return define(s, "coll::loadElements<Shape, Packet>(launch, " + place(s.from) + ")");
-  out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from) + ");");
+    return define(s, "coll::loadElements<Shape, Packet>(launch, " + place(s.from, s.everyRow) + ")");
+  out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from, s.everyRow) + ");");
 }
 
 void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {

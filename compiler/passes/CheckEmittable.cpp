@@ -1,5 +1,4 @@
 // Not a pass: asks whether the emitter knows every form that the program has, and says which it does not.
-#include "codegen/EmitRows.h"
 #include "passes/Passes.h"
 #include "passes/RankLoops.h"
 
@@ -77,13 +76,18 @@ private:
     if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
     if (program.wire().together > 1 || program.wire().alignment < 8)
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
-    if (const Stmt *stmt = codegen::withoutRowText(loop))
-      refuse(*stmt, "this statement beside one that goes by rows");
+    walk(loop.body, [&](const Stmt &stmt) {
+      const ValueId v = resultOf(stmt);
+      if (std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count))
+        refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
+    });
+    for (const Stmt &inner : loop.body) packetStatement(inner);
     if (program.mailed) refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`");
     const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);
-    for (const Stmt &stmt : loop.body)
+    walk(loop.body, [&](const Stmt &stmt) {
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
         refuse(stmt, "a group of " + std::to_string(reduce->group) + " elements in packets of " + std::to_string(elements));
+    });
   }
 
   void packetStatement(const Stmt &stmt) {

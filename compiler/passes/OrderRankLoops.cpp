@@ -31,7 +31,7 @@ private:
 
   void outside(Stmt &stmt) {
     if (auto *loop = std::get_if<PacketLoop>(&stmt.op())) {
-      if (!loop->rows) inside(loop->body);
+      inside(loop->body);
     } else if (Block *body = bodyOf(stmt); body && !std::holds_alternative<ForRanks>(stmt.op())) {
       for (Stmt &inner : *body) outside(inner);
     }

@@ -69,6 +69,9 @@ struct Row {
 
   __device__ u32 packet(u32 k) const { return group.thread + k * group.threads; }
   __device__ bool has(u32 k) const { return packet(k) < packets; }
+  /// Where the row begins in a matrix.
+  template <class T>
+  __device__ T *of(T *matrix) const { return matrix + number * length; }
 
   /// Calls body(k, i) for each packet that this thread has, or another lane of its warp: then it is not `active`. i is its
   /// place in a slot.
@@ -181,6 +184,7 @@ private:
     ++group.meetings;
     if (group.ctas > 1) ptx::clusterSync();
     else ptx::ctaSync();
+    if (launch.begun) launch.settled = true; // all have read the epoch
     return ofBlocks<Op>(blocks, base);
   }
 
@@ -232,7 +236,6 @@ __device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, Body bod
   for (u64 r = blockIdx.x / group.ctas; r < rows; r += gridDim.x / group.ctas)
     body(Row<Shape, P, N>{launch, group, r, length, packets, u32(r) * packets, share});
   if (group.ctas > 1 && !group.started) ptx::clusterWait();
-  if (group.meetings != 0 && launch.begun) launch.settled = true; // they have met, with the epoch read
 }
 
 } // namespace coll

@@ -1,0 +1,225 @@
+#include "codegen/RowsEmitter.h"
+
+namespace coll::codegen {
+
+namespace {
+
+std::string stripped(const std::string &text) { return withoutParentheses(text); }
+
+} // namespace
+
+std::string RowsEmitter::base(const Slice &slice) const {
+  const bool one = slice.length.kind == Length::Kind::Whole;
+  const std::string buffer = body.base({slice.buffer, Length{Length::Kind::Whole, {}, {}}, {}, slice.owner});
+  return one ? buffer : buffer + " + " + text(slice.index) + " * (" + names.product(slice.length.extents) + ")";
+}
+
+bool RowsEmitter::isInline(const Stmt &stmt) const {
+  const ValueId v = resultOf(stmt);
+  const Value &value = program.values[v];
+  if (value.spread == Spread::Everywhere) return true;
+  if (widenings.count(v)) return true;
+  auto u = uses.find(v);
+  return value.name.empty() && (u == uses.end() || u->second.count <= 1) && (value.spread >= Spread::Row || !crosses(v));
+}
+
+Expressions::Form RowsEmitter::formOf(const Stmt &stmt) const {
+  using Form = Expressions::Form;
+  if (const auto *load = std::get_if<Load>(&stmt.op())) return isNarrowType(load->from.buffer) ? Form::Packet : Form::Elements;
+  const DType type = program.values[resultOf(stmt)].dtype;
+  if (std::holds_alternative<Reduce>(stmt.op())) return type == program.packetType() ? Form::Packet : Form::Elements;
+  if (const auto *map = std::get_if<Map>(&stmt.op()))
+    return Expressions::makesPacket(program, *map) ? Form::Packet : Form::Elements;
+  return Form::Packet;
+}
+
+void RowsEmitter::assign(ValueId v, const std::string &expression, Expressions::Form form) {
+  if (auto array = arrays.find(v); array != arrays.end()) {
+    out.line(array->second + "[k] = " + expression + ";");
+    return values.set(v, array->second + "[k]", form);
+  }
+  const std::string name = free.unique(nameFor(v));
+  out.line("const " + Twine(form == Expressions::Form::Packet ? "Packet " : "auto ") + name + " = " + expression + ";");
+  values.set(v, name, form);
+}
+
+void RowsEmitter::packetStatement(const Stmt &stmt, Group::Kind kind) {
+  if (auto scatter = scatterOf(stmt)) return kind == Group::Loads ? loads(stmt, *scatter) : sends(stmt, *scatter);
+  if (Expressions::defines(stmt)) return compute(stmt);
+  match(
+      stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
+      [&](const Reduce &s) { reduce(s, stmt); }, [&](const Poll &s) { readOne(s.result, s.box, s.slot); },
+      [&](const Read &s) { readOne(s.result, s.box, s.slot); }, [&](const RowReduce &s) { note(s); },
+      [&](const Combine &s) {
+        prepare(s.a), prepare(s.b);
+        assign(s.result, "coll::combine<" + body.opName(s.op) + ", T>(" + stripped(packet(s.a)) + ", " + stripped(packet(s.b)) + ")",
+               Expressions::Form::Packet);
+      },
+      [&](const auto &) { common(stmt); });
+}
+
+void RowsEmitter::common(const Stmt &stmt, const Stmt *otherwise) {
+  usesOf(stmt, [&](ValueId v) { prepare(v); });
+  if (otherwise) usesOf(*otherwise, [&](ValueId v) { prepare(v); });
+  if (otherwise) body.ifElse(stmt, *otherwise);
+  else body.inner(stmt);
+}
+
+void RowsEmitter::prepare(ValueId v) {
+  if (v == kNone || values.has(v)) return;
+  auto widening = widenings.find(v);
+  if (widening == widenings.end()) return;
+  const Map &map = *widening->second;
+  prepare(map.a);
+  body.known(map.a);
+  const std::string wide = values.elements(map.a);
+  if (program.values[v].name.empty() || uses[v].count < 2) return values.set(v, wide, Expressions::Form::Elements);
+  const std::string name = free.unique(program.values[v].name);
+  body.announce(here);
+  out.line("const auto " + Twine(name) + " = " + wide + ";");
+  values.set(v, name, Expressions::Form::Elements);
+}
+
+void RowsEmitter::compute(const Stmt &stmt) {
+  const ValueId v = resultOf(stmt);
+  if (widenings.count(v)) return;
+  if (const auto *map = std::get_if<Map>(&stmt.op()))
+    for (ValueId operand : {map->a, map->b}) prepare(operand), body.known(operand);
+  values.define(stmt);
+  if (isInline(stmt)) return;
+  const Expressions::Form form = formOf(stmt);
+  assign(v, stripped(form == Expressions::Form::Packet ? values.packet(v) : values.elements(v)), form);
+}
+
+void RowsEmitter::load(const Load &s) {
+  const bool narrow = isNarrowType(s.from.buffer);
+  const std::string function = std::string(s.everyRow ? "loadSame" : "load") + (narrow ? "" : "Elements");
+  assign(s.result, "row." + function + "(" + base(s.from) + ", k)",
+         narrow ? Expressions::Form::Packet : Expressions::Form::Elements);
+}
+
+void RowsEmitter::store(const Store &s) {
+  prepare(s.value);
+  body.known(s.value);
+  const Value &value = program.values[s.value];
+  const std::string to = base(s.to);
+  if (s.perRow) {
+    const std::string what = stripped(values.elements(s.value));
+    if (value.spread == Spread::Row) return out.line("row.storeOne(" + to + ", " + what + ");");
+    return out.line("row.template storeGroup<" + Twine(value.group) + ">(" + to + ", k, " + what + ");");
+  }
+  if (isNarrowType(s.to.buffer)) return out.line("row.store(" + to + ", k, " + stripped(values.packet(s.value)) + ");");
+  out.line("row." + values.storeOf(s.value) + "(" + to + ", k, " + stripped(values.elements(s.value)) + ");");
+}
+
+std::string RowsEmitter::loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const {
+  Slice from = s.load->from;
+  from.index = from.index.substitute(std::get<ForRanks>(stmt.op()).variable, Index::variable(rank));
+  return "row.load(" + base(from) + ", k)";
+}
+
+void RowsEmitter::loads(const Stmt &stmt, const Scatter &s) {
+  const std::string array = arrays.at(s.load->result) + "[k]";
+  if (!loadsFirst()) return out.line(array + " = " + loadFor(stmt, s, "me") + "; // this rank's own");
+  out.directive("#pragma unroll");
+  out.line("for (int hop = 0; hop < N; ++hop) " + array + "[hop] = " + loadFor(stmt, s, kRankAtHop) + ";");
+}
+
+void RowsEmitter::sends(const Stmt &stmt, const Scatter &s) {
+  if (!s.load) prepare(s.send->value);
+  const std::string what = !s.load        ? stripped(packet(s.send->value))
+                           : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
+                                          : loadFor(stmt, s, kRankAtHop);
+  const bool keeps = s.send->own != kNone;
+  if (s.send->multicast) {
+    out.line("coll::" + Twine(keeps ? "sendToOthers<" : "sendToAll<") + body.boxName(s.send->box) + ">(launch, a." +
+             names.regionsOfAll + ", " + text(s.send->slot) + ", i, " + what + ");");
+  } else {
+    out.directive("#pragma unroll");
+    out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + body.boxName(s.send->box) + "::send(launch, hop, " +
+             text(s.send->slot) + ", i, " + what + ");");
+  }
+  if (keeps)
+    values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : what,
+               Expressions::Form::Packet);
+}
+
+void RowsEmitter::reduce(const Reduce &s, const Stmt &stmt) {
+  const Stmt &from = s.body.front();
+  if (const auto *load = std::get_if<Load>(&from.op())) {
+    if (s.multicast)
+      return assign(s.result, "coll::reduceAll<Shape, " + body.opName(s.op) + ", Packet>(launch, " + body.placeOfAll(load->from) + ")",
+                    formOf(stmt));
+    return reduceRanks(s, "row.load(" + base(load->from) + ", k)", stmt);
+  }
+  const auto *poll = std::get_if<Poll>(&from.op());
+  const MailboxId box = poll ? poll->box : std::get<Read>(from.op()).box;
+  if (const Index &slot = *slotOf(from); !slot.isVariable(s.variable))
+    return reduceRanks(s, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)", stmt);
+  const ValueId own = poll ? poll->own : std::get<Read>(from.op()).own;
+  const Expressions::Form form = formOf(stmt);
+  const std::string call = std::string("coll::reduceSlots") + (form == Expressions::Form::Elements ? "Wide<" : "<") +
+                           body.opName(s.op) + ", T, " + body.boxName(box) + ">(launch, i" + ownText(own) + ")";
+  auto u = uses.find(s.result);
+  if (!arrays.count(s.result) && (u == uses.end() || u->second.count <= 1)) return values.set(s.result, call, form);
+  assign(s.result, call, form);
+}
+
+void RowsEmitter::reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt) {
+  const Expressions::Form form = formOf(stmt);
+  assign(s.result,
+         std::string("coll::reduceRanks") + (form == Expressions::Form::Elements ? "Wide<" : "<") + body.opName(s.op) +
+             ", T, Packet, N>([&](coll::u32 " + body.variables.at(s.variable) + ") { return " + part + "; })",
+         form);
+}
+
+void RowsEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
+  assign(result, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)", Expressions::Form::Packet);
+}
+
+void RowsEmitter::note(const RowReduce &s) {
+  prepare(s.value);
+  body.known(s.value);
+  out.line(arrays.at(s.result) + "[k] = row." + (s.op == RowOp::Max ? "maxOf(k, " : "sumOf(k, ") +
+           stripped(values.elements(s.value)) + ");");
+}
+
+void RowsEmitter::meet(const RowReduce &s) {
+  const std::string &parts = arrays.at(s.result);
+  out.from(lineOf(program, s.where));
+  if (s.group) {
+    out.line("row.template maxOfGroups<" + Twine(s.group) + ">(" + parts + ");");
+    return values.set(s.result, "coll::Number{" + parts + "[k]}", Expressions::Form::Elements);
+  }
+  static constexpr const char *functions[] = {"sum", "mean", "max"};
+  const std::string function = functions[int(s.op)];
+  const std::string &author = program.values[s.result].name;
+  const std::string name = free.unique(author.empty() ? function == "max" ? "largest" : function : author);
+  out.line("const coll::Number " + Twine(name) + " = row." + function + "(" + parts + ");");
+  values.set(s.result, name, Expressions::Form::Elements);
+}
+
+void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
+  for (const Stmt *stmt : work) {
+    if (const auto *s = std::get_if<Store>(&stmt->op())) {
+      body.announce(s->where);
+      store(*s);
+      continue;
+    }
+    values.define(*stmt);
+    const ValueId v = resultOf(*stmt);
+    if (program.values[v].spread == Spread::Everywhere || usedByNumbersAlone(v)) continue;
+    const std::string name = free.unique(program.values[v].name.empty() ? "scale" : program.values[v].name);
+    out.from(lineOf(program, BodyEmitter::whereOf(*stmt)));
+    out.line("const coll::Number " + Twine(name) + " = " + stripped(values.elements(v)) + ";");
+    values.set(v, name, Expressions::Form::Elements);
+  }
+}
+
+bool RowsEmitter::usedByNumbersAlone(ValueId v) const {
+  auto u = uses.find(v);
+  return u == uses.end() || (u->second.count <= 1 && program.values[v].name.empty() &&
+                             llvm::all_of(u->second.groups, [&](std::size_t g) { return kinds[g] == Group::Numbers; }));
+}
+
+} // namespace coll::codegen

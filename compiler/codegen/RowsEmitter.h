@@ -1,0 +1,114 @@
+// The walk that writes a packet loop by rows: what a thread does with its packets of a row, between the meetings of all
+// threads that share it. What goes on within one packet is the body's. Internal to codegen/.
+#pragma once
+
+#include "codegen/BodyEmitter.h"
+
+#include <set>
+
+namespace coll::codegen {
+
+/// `forall p in ranks: e -> p.box[me]`, where e may be loaded in the loop: to each rank another.
+struct Scatter {
+  const Load *load = nullptr;
+  const Send *send = nullptr;
+};
+std::optional<Scatter> scatterOf(const Stmt &stmt);
+
+class RowsEmitter {
+public:
+  explicit RowsEmitter(BodyEmitter &b)
+      : body(b), program(b.program), names(b.names), free(b.names.names), out(b.out), values(b.computed) {}
+
+  void run(const PacketLoop &loop);
+
+private:
+  /// Statements that a thread does for one of its packets after the other, or once for all; or a loop or condition around
+  /// such groups, at which all threads of the row go along.
+  struct Group {
+    enum Kind { Loads, Sends, Packets, Numbers, Around } kind;
+    std::size_t number;
+    std::vector<const Stmt *> stmts;
+    std::vector<Group> inner = {};
+  };
+  using Groups = std::vector<Group>;
+  struct Use {
+    std::set<std::size_t> groups;
+    unsigned count = 0;
+  };
+
+  BodyEmitter &body;
+  const Program &program;
+  BodyNames &names;
+  Names &free;
+  CodeWriter &out;
+  Expressions &values;
+  std::vector<Group::Kind> kinds; ///< of the groups, by number
+  std::map<ValueId, std::size_t> definedIn;
+  std::map<ValueId, Use> uses;
+  std::map<ValueId, ValueId> keptOf; ///< the value that a rank's own slot keeps
+  std::map<ValueId, const Map *> widenings;
+  std::map<ValueId, std::string> arrays; ///< what lives from one group to another
+  SourceOffset here = 0; ///< of the statement that is being written
+  static constexpr int kMaxUnits = 16; ///< of 16 bytes that a thread may load before it sends the first
+  static constexpr const char *kRankAtHop = "coll::rankAt<N>(me, hop)";
+
+  // ---- EmitRows.cpp: groups, and what lives from one to the next ----
+  Spread spreadOf(const Stmt &stmt) const;
+  Group::Kind kindOf(const Stmt &stmt) const;
+  /// Whether all threads of the row must go along with a loop or condition: they meet in it, or it stores a number for a row.
+  static bool meets(const Program &program, const Stmt &stmt);
+  void add(Groups &groups, Group::Kind kind, const Stmt &stmt);
+  Group &begin(Groups &groups, Group::Kind kind);
+  void group(const Block &stmts, Groups &groups);
+  void use(ValueId v, std::size_t g);
+  void countUses(const Groups &groups);
+  void countUses(const Stmt &stmt, const Group &group);
+  /// Whether a value of a packet is needed in another group than its own.
+  bool crosses(ValueId v) const;
+  /// A narrow value is widened where it is used: it takes less room as it is.
+  static bool isWidening(const Program &program, const Map &map);
+  void declareVariables(const Groups &groups);
+  void declareArrays(const std::vector<const Stmt *> &work);
+  void emit(const Groups &groups);
+  void emit(const Group &group);
+  void around(const Group &group, const Group *otherwise);
+  void readEpoch(const Group &group);
+  static bool usesPlace(const Group &group);
+
+  // ---- EmitRowPackets.cpp: the statements of a group ----
+  std::string text(const Index &index) const { return body.text(index); }
+  std::string base(const Slice &slice) const;
+  std::string packet(ValueId v) { return body.known(v), values.packet(v); }
+  bool isNarrowType(BufferId buffer) const { return program.buffers[buffer].dtype == program.packetType(); }
+  std::string nameFor(ValueId v) const { return program.values[v].name.empty() ? "part" : program.values[v].name; }
+  bool isInline(const Stmt &stmt) const;
+  Expressions::Form formOf(const Stmt &stmt) const;
+  /// Gives a value that the group makes its place: an array, or a name of its own.
+  void assign(ValueId v, const std::string &expression, Expressions::Form form);
+  void packetStatement(const Stmt &stmt, Group::Kind kind);
+  /// What is the same in every packet loop.
+  void common(const Stmt &stmt, const Stmt *otherwise = nullptr);
+  /// A widening that is used again and again in this group gets a name.
+  void prepare(ValueId v);
+  void compute(const Stmt &stmt);
+  void load(const Load &s);
+  void store(const Store &s);
+  /// Whether the packets for all ranks fit into registers, so that all are on their way before the first is sent.
+  bool loadsFirst() const { return program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits; }
+  std::string loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const;
+  void loads(const Stmt &stmt, const Scatter &s);
+  void sends(const Stmt &stmt, const Scatter &s);
+  std::string ownText(ValueId own) { return own == kNone ? "" : ", " + packet(own); }
+  void reduce(const Reduce &s, const Stmt &stmt);
+  void reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt);
+  void readOne(ValueId result, MailboxId box, const Index &slot);
+  void note(const RowReduce &s);
+  /// All threads that share the row: what was noted of each packet becomes one number.
+  void meet(const RowReduce &s);
+  void numbers(const std::vector<const Stmt *> &work);
+  /// Whether a number is no more than a part of another, once.
+  bool usedByNumbersAlone(ValueId v) const;
+};
+
+} // namespace coll::codegen
