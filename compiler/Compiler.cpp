@@ -235,11 +235,10 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   result.dtype = instance.dtype;
   const std::size_t before = diagnostics.list.size();
   result.proved = lower(*program, context, {}, unused, "choose-depth");
+  if (!result.proved && !context.refuted) return std::nullopt;
   result.diagram = std::move(context.drawing);
   result.events = std::move(context.events);
   result.counts = std::move(context.counts);
-  for (std::size_t i = before; !result.proved && i < diagnostics.list.size(); ++i)
-    if (diagnostics.list[i].kind == "not-lowered" || diagnostics.list[i].kind == "internal") return std::nullopt;
   if (!result.proved && program->proof.empty() && diagnostics.list.size() > before)
     result.summary = diagnostics.list[before].message;
   if (result.proved) {
@@ -255,29 +254,38 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   return result;
 }
 
+/// What was said, in words that are the same for all types.
+static std::string reason(const Diagnostics &said, DType type) {
+  std::string text = said.render();
+  const std::string name = "`" + std::string(keyword(type)) + "`";
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;) text.replace(at, name.size(), "`T`");
+  return text;
+}
+
 std::vector<Likeness> Program::likenesses(const Member &member, const Instance &first) const {
-  Diagnostics ignored; // the reasons are given when the instance is asked for
-  DiagnosticEngine engine(state->sources, ignored);
   const sema::Member &declared = *state->checked->find(member.name);
   std::vector<Likeness> list;
   std::map<std::string, std::size_t> byLooks;
   const auto note = [&](const Instance &instance) {
+    Diagnostics said;
+    DiagnosticEngine engine(state->sources, said);
     const auto op = member.ops.empty() ? std::nullopt : std::optional(instance.op);
     if (!sema::checkOffered(declared, instance.dtype, op, engine)) return;
     auto program = ir::build(declared, instance.ranks, instance.dtype, op, state->sources, engine);
     Kernel unused;
-    passes::Context context{engine, ignored};
-    if (!program || !lower(*program, context, {}, unused, "expand-reuse") || !passes::checkEmittable(*program, context))
-      return;
-    const auto [at, fresh] = byLooks.emplace(check::looks(*program), list.size());
-    if (fresh) list.push_back({instance, {}});
+    passes::Context context{engine, said};
+    const bool emitted =
+        program && lower(*program, context, {}, unused, "expand-reuse") && passes::checkEmittable(*program, context);
+    const auto looks = emitted ? check::looks(*program) : reason(said, instance.dtype);
+    const auto [at, fresh] = byLooks.emplace(looks, list.size());
+    if (fresh) list.push_back({instance, {}, emitted});
     else list[at->second].others.push_back(instance);
   };
   const std::vector<ReduceOp> ops = member.ops.empty() ? std::vector{first.op} : member.ops;
   note(first);
   for (ReduceOp op : ops)
     if (op != first.op) note({first.member, first.ranks, first.dtype, op});
-  for (DType dtype : member.loweredDtypes)
+  for (DType dtype : member.dtypes)
     for (ReduceOp op : ops)
       if (dtype != first.dtype) note({first.member, first.ranks, dtype, op});
   return list;

@@ -1,5 +1,6 @@
 // The outputs at the end of a launch against the contract.
 #include "check/Dataflow.h"
+#include "check/Match.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +18,7 @@ public:
   std::optional<Refutation> run() {
     for (const ir::Ensures &e : program.ensures)
       for (int v = 0; v < (e.variable.empty() ? 1 : program.ranks); ++v) {
-        first = ir::kNone;
+        first = ir::kNone, trees.clear();
         for (int r = 0; r < program.ranks; ++r)
           if (promised(e, r, v) && !clause(e, r, v)) return std::move(refutation);
       }
@@ -35,6 +36,8 @@ private:
   Content held;          ///< by the target, from its first element
   Content firstRank;     ///< the same on the first rank that something is promised to
   int first = ir::kNone; ///< that rank
+  std::vector<std::pair<int, Match::Tree>> trees; ///< where a formula reduces, and on which rank it was found so
+  bool anyOrder = false; ///< the formula is made as if no order were promised, to see what is wrong
   std::optional<Refutation> refutation;
   std::vector<Symbols::Leaf> want, have;
 
@@ -83,7 +86,7 @@ private:
       if (!(e.kind == ir::Ensures::Kind::Copy ? sameNode(s, expected)
             : exactTree                       ? sameNode({s.begin, s.end, symbols.unrounded(s.node), s.shift}, expected)
                                               : sameLeaves(s)))
-        return e.count ? differs(e, me, base, s, expected) : refute(e, me, base, s);
+        return e.count ? differs(e, me, base, s, expected) : refute(e, me, base, s, expected);
     return sameEverywhere(e, me, base);
   }
 
@@ -99,11 +102,45 @@ private:
       const Segment first = expected.front();
       expected.assign(1, {0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0});
     }
+    Match match(symbols, program.dtype, anyOrder || program.order != "ascending");
+    std::vector<Match::Tree> found;
     for (std::size_t i = 0, j = 0; i < held.size() && j < expected.size();) {
-      if (!sameNode(held[i], expected[j])) return differs(e, me, base, held[i], expected[j]);
-      const std::uint64_t end = std::min(held[i].end, expected[j].end);
+      const std::uint64_t begin = std::max(held[i].begin, expected[j].begin), end = std::min(held[i].end, expected[j].end);
+      const Segment is{begin, end, held[i].node, held[i].shift}, should{begin, end, expected[j].node, expected[j].shift};
+      if (!match.same(is, should, found)) return anyOrder ? false : inAnotherOrder(e, me, variable, base, n, is, should);
       i += held[i].end == end, j += expected[j].end == end;
     }
+    return anyOrder || sameTrees(e, me, base, found);
+  }
+
+  /// The formula in symbolic data differs from what the target holds: in the order of operations and roundings alone?
+  bool inAnotherOrder(const ir::Ensures &e, int me, int variable, std::int64_t base, std::uint64_t n, const Segment &is,
+                      const Segment &should) {
+    anyOrder = true;
+    const bool sameValues = program.order == "ascending" && computed(e, me, variable, base, n);
+    anyOrder = false;
+    return sameValues ? notAscending(e, me, base, is, should) : differs(e, me, base, is, should);
+  }
+
+  /// Whether the order in which a reduction is combined may be any, because it does not show or is not promised.
+  bool isFree(ReduceOp op, DType type) const {
+    return anyOrder || !isFloat(type) || op == ReduceOp::Min || op == ReduceOp::Max || program.order != "ascending";
+  }
+
+  /// Where no order is promised, all ranks have the same. Integers, minima and maxima do not show it.
+  bool sameTrees(const ir::Ensures &e, int me, std::int64_t base, const std::vector<Match::Tree> &found) {
+    for (const Match::Tree &tree : found) {
+      const int op = symbols.operation(tree.promised)->op - Symbols::kFolds;
+      if (!isFloat(program.dtype) || op == int(ReduceOp::Min) || op == int(ReduceOp::Max)) continue;
+      for (const auto &[rank, other] : trees) {
+        if (other.promised != tree.promised || std::max(other.begin, tree.begin) >= std::min(other.end, tree.end)) continue;
+        if (other.node == tree.node && other.shift == tree.shift) continue;
+        return failWhole(Kind::RankDivergentOrder, e, me, base, held.front(), otherOrder(me, rank),
+                    "combine the same values in the same order on all ranks");
+      }
+    }
+    for (const Match::Tree &tree : found)
+      if (trees.empty() || trees.front().first == me) trees.emplace_back(me, tree);
     return true;
   }
 
@@ -124,7 +161,8 @@ private:
         const auto here = scope(e, me, variable, -1);
         const auto lookup = [&](llvm::StringRef name) { return name == node.variable ? std::optional<std::int64_t>(r) : here(name); };
         const Segment next = input(node, r, elements, lookup);
-        sum = r ? symbols.combine(node.op, sum, next) : next;
+        const bool free = isFree(node.op, node.dtype);
+        sum = !r ? next : free ? symbols.fold(node.op, sum, next) : symbols.combine(node.op, sum, next);
       }
       return {sum};
     }
@@ -137,12 +175,26 @@ private:
       return symbols.everywhere(Symbols::kArgument, std::int64_t(index));
     }
     case Kind::Map:
+      if (const auto op = node.folds ? operatorOf(node.function) : std::nullopt; op && isFree(*op, node.dtype)) {
+        symbols.fold(*op, values[node.a], values[node.b], out);
+        return out;
+      }
       symbols.map(node.function, values[node.a], node.b == ir::kNone ? nullptr : &values[node.b], e.formula[node.a].dtype,
                   node.dtype, out);
       return out;
     case Kind::RowReduce: symbols.apply(Symbols::kRows + int(node.rowOp), values[node.a], out, node.group); return out;
     }
     return out;
+  }
+
+  static std::optional<ReduceOp> operatorOf(ir::Function function) {
+    switch (function) {
+    case ir::Function::Add: return ReduceOp::Sum;
+    case ir::Function::Mul: return ReduceOp::Prod;
+    case ir::Function::Min: return ReduceOp::Min;
+    case ir::Function::Max: return ReduceOp::Max;
+    default: return std::nullopt;
+    }
   }
 
   Segment input(const ir::FormulaNode &node, int rank, std::uint64_t elements, const ir::Index::Lookup &lookup) {
@@ -180,7 +232,7 @@ private:
 
   bool sameLeaves(const Segment &s) {
     have.clear();
-    if (!symbols.leaves(s.node, s.shift, program.op, have)) return false;
+    if (!symbols.leaves(s.node, s.shift, program.op, want.size() + 1, have)) return false;
     std::sort(have.begin(), have.end());
     std::sort(want.begin(), want.end());
     return have == want;
@@ -194,12 +246,27 @@ private:
     if (!isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max) return true;
     for (std::size_t i = 0; i < held.size() && i < firstRank.size(); ++i) {
       if (sameNode(held[i], firstRank[i]) && held[i].end == firstRank[i].end) continue;
-      return fail(Kind::RankDivergentOrder, e, me, base, held[i],
-                  "is combined in another order on rank " + std::to_string(me) + " than on rank " +
-                      std::to_string(first),
+      return failWhole(Kind::RankDivergentOrder, e, me, base, held[i], otherOrder(me, first),
                   "combine the same values in the same order on all ranks");
     }
     return true;
+  }
+
+  static std::string otherOrder(int me, int first) {
+    return "is combined in another order on rank " + std::to_string(me) + " than on rank " + std::to_string(first);
+  }
+
+  /// All contributions are there, and `order ascending` is not kept.
+  bool notAscending(const ir::Ensures &e, int me, std::int64_t base, const Segment &is, const Segment &should) {
+    const Segment exact = symbols.withoutRoundings(is), inOrder = symbols.withoutRoundings(should);
+    const std::string on = " on rank " + std::to_string(me), type(keyword(program.dtype));
+    if (sameNode(exact, inOrder))
+      return failWhole(Kind::WrongResult, e, me, base, is,
+                  "is rounded to " + type + " before all is combined" + on + ", and `order ascending` promises one rounding, at the end",
+                  "combine all by one `reduce`, or in f32 with `as f32`; or declare `order fixed`, which rounds at each hop");
+    return failWhole(Kind::RankDivergentOrder, e, me, base, is,
+                "is not combined in ascending order of ranks" + on + ", which `order ascending` promises",
+                "combine in ascending order of ranks, or declare `order fixed`");
   }
 
   bool fail(Kind kind, const ir::Ensures &e, int me, std::int64_t base, const Segment &s, std::string what,
@@ -219,9 +286,17 @@ private:
     r.explanation = std::string(one ? "element " : "elements ") + std::to_string(r.first.begin) +
                     (one ? "" : " to " + std::to_string(r.first.end - 1)) + " of `" + name + "` on rank " +
                     std::to_string(me) + " " + (one ? "is " : "are ") + what;
-    if (kind == Kind::RankDivergentOrder) r.explanation = "`" + name + "` " + what;
+
     r.fix = std::move(fix);
     refutation = std::move(r);
+    return false;
+  }
+
+  /// What is wrong with all of the target, not with some elements.
+  bool failWhole(Kind kind, const ir::Ensures &e, int me, std::int64_t base, const Segment &s, const std::string &what,
+                 std::string fix) {
+    fail(kind, e, me, base, s, what, std::move(fix));
+    refutation->explanation = "`" + program.buffers[e.target.buffer].name + "` " + what;
     return false;
   }
 
@@ -232,10 +307,10 @@ private:
   }
 
   /// Says what is wrong with the first element of a segment.
-  bool refute(const ir::Ensures &e, int me, std::int64_t base, const Segment &s) {
+  bool refute(const ir::Ensures &e, int me, std::int64_t base, const Segment &s, const Segment &expected) {
     have.clear();
     const std::int64_t first = std::int64_t(s.begin);
-    const bool ops = symbols.leaves(s.node, first + s.shift, program.op, have);
+    const bool ops = symbols.leaves(s.node, first + s.shift, program.op, want.size() + 1, have);
     for (Symbols::Leaf &l : want) l.element += first;
     if (s.node == Symbols::kUnwritten)
       return fail(Kind::WrongResult, e, me, base, s, "not written", "store to every part of the output");
@@ -248,11 +323,7 @@ private:
       return fail(Kind::WrongResult, e, me, base, s,
                   "not combined by `" + std::string(keyword(*program.op)) + "` alone",
                   "combine with the operator that the contract names");
-    if (missing.empty() && extra.empty())
-      return fail(Kind::RankDivergentOrder, e, me, base, s,
-                  "is not combined in ascending order of ranks on rank " + std::to_string(me) +
-                      ", which `order ascending` promises",
-                  "combine in ascending order of ranks, or declare `order fixed`");
+    if (missing.empty() && extra.empty()) return notAscending(e, me, base, s, expected);
     if (missing.empty()) {
       const bool twice = std::binary_search(want.begin(), want.end(), extra.front());
       return fail(Kind::WrongResult, e, me, base, s,

@@ -10,10 +10,7 @@ namespace {
 
 class Expander {
 public:
-  explicit Expander(const ir::Program &p)
-      : program(p), computes(llvm::any_of(p.ensures, [](const ir::Ensures &e) {
-          return e.kind == ir::Ensures::Kind::Formula;
-        })) {
+  explicit Expander(const ir::Program &p) : program(p), rounds(showsRoundings(p)) {
     out.program = &p;
   }
 
@@ -47,7 +44,7 @@ private:
   };
 
   const ir::Program &program;
-  const bool computes; ///< the contract says where it rounds
+  const bool rounds;
   Expansion out;
   std::vector<Box> boxes;
   std::vector<int> slotNumbers; ///< of (box, owner, index), kNone until used
@@ -263,6 +260,7 @@ private:
           step.where = s.where, step.op = s.op, step.value = s.result, step.a = s.a, step.b = s.b;
           setLength(step, program.values[s.result].length);
           emit(step);
+          if (s.op != ReduceOp::Min && s.op != ReduceOp::Max) round(s.result, s.where);
         },
         [&](const ir::Reduce &s) { reduce(s); }, [&](const ir::ForRanks &s) { forRanks(s); },
         [&](const ir::Assign &s) {
@@ -308,10 +306,15 @@ private:
       emit(step);
     }
     if (s.multicast) anyOrder(s);
-    if (!computes || program.values[s.result].dtype == DType::F32 || !isFloat(program.dtype)) return;
+    round(s.result, s.where);
+  }
+
+  /// What an operation has computed in f32 is rounded where its type is narrower.
+  void round(ir::ValueId value, ir::SourceOffset where) {
+    if (!rounds || program.values[value].dtype == DType::F32 || !isFloat(program.dtype)) return;
     Step step{Step::Kind::Round};
-    step.where = s.where, step.value = step.a = s.result;
-    setLength(step, program.values[s.result].length);
+    step.where = where, step.value = step.a = value;
+    setLength(step, program.values[value].length);
     emit(step);
   }
 
@@ -403,6 +406,16 @@ private:
 };
 
 } // namespace
+
+bool showsRoundings(const ir::Program &program) {
+  if (llvm::any_of(program.ensures, [](const ir::Ensures &e) { return e.kind == ir::Ensures::Kind::Formula; })) return true;
+  bool combines = false; // what one `reduce` combines is rounded once, at the end
+  ir::walk(program.body, [&](const ir::Stmt &s) {
+    const auto *combine = std::get_if<ir::Combine>(&s.op());
+    combines |= combine && combine->op != ReduceOp::Min && combine->op != ReduceOp::Max;
+  });
+  return combines && program.order == "ascending";
+}
 
 Expansion expand(const ir::Program &program, const std::vector<std::vector<std::int64_t>> &scalars) {
   return Expander(program).run(scalars);

@@ -100,6 +100,9 @@ struct Expansion {
   bool adds(int slot) const { return ir::adds(program->mailboxes[boxOf(slot)].sync); }
 };
 
+/// Whether it matters where values are rounded to a type narrower than what they are computed in.
+bool showsRoundings(const ir::Program &program);
+
 /// With one variant for each entry of `scalars`, which has a value for each of Program::scalars.
 Expansion expand(const ir::Program &program, const std::vector<std::vector<std::int64_t>> &scalars);
 

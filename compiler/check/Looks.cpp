@@ -1,6 +1,8 @@
 // When the checker need not look again: two programs that differ in the names of their type and operator alone.
 #include "check/Check.h"
 
+#include "check/Expansion.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 namespace coll::check {
@@ -33,10 +35,8 @@ std::string looks(const ir::Program &program) {
   // Which sums are the same whatever their order: Ensures, Expansion.
   const bool anyOrder = !isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max;
   if (program.op) text += anyOrder ? "any order\n" : program.order + "\n";
-  // Where a contract computes, it says where it rounds: to an f32 nothing is.
-  const bool computes =
-      llvm::any_of(program.ensures, [](const ir::Ensures &e) { return e.kind == ir::Ensures::Kind::Formula; });
-  if (computes) text += program.dtype == DType::F32 ? "f32\n" : isFloat(program.dtype) ? "rounded\n" : "whole\n";
+  // To an f32 nothing is rounded.
+  if (showsRoundings(program)) text += program.dtype == DType::F32 ? "f32\n" : isFloat(program.dtype) ? "rounded\n" : "whole\n";
   return text;
 }
 

@@ -44,16 +44,26 @@ Segment Symbols::pair(int code, const Segment &a, const Segment &b) {
   return {a.begin, a.end, intern({code, a.node, b.node, delta}), leftHas ? a.shift : rightHas ? b.shift : 0};
 }
 
-void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &out) {
+/// What `both` makes of the segments of two vectors of the same elements.
+template <class Both>
+static void eachPair(const Content &a, const Content &b, Content &out, const Both &both) {
   out.clear();
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     Segment left = a[i], right = b[j];
     left.begin = right.begin = std::max(left.begin, right.begin);
     left.end = right.end = std::min(left.end, right.end);
-    append(out, combine(op, left, right));
+    append(out, both(left, right));
     i += a[i].end == left.end;
     j += b[j].end == left.end;
   }
+}
+
+void Symbols::combine(ReduceOp op, const Content &a, const Content &b, Content &out) {
+  eachPair(a, b, out, [&](const Segment &left, const Segment &right) { return combine(op, left, right); });
+}
+
+void Symbols::fold(ReduceOp op, const Content &a, const Content &b, Content &out) {
+  eachPair(a, b, out, [&](const Segment &left, const Segment &right) { return fold(op, left, right); });
 }
 
 void Symbols::anyOrder(Content &content, ReduceOp op, int number) {
@@ -67,12 +77,14 @@ Node Symbols::intern(const Operation &o) {
   for (at &= table.size() - 1; table[at]; at = (at + 1) & (table.size() - 1))
     if (operations[table[at] - firstOperation] == o) return table[at];
   operations.push_back(o);
+  everywhereToo.push_back(isNumber(o));
   return table[at] = firstOperation + Node(operations.size()) - 1;
 }
 
 void Symbols::grow() {
   std::vector<Operation> all;
   all.swap(operations);
+  everywhereToo.clear();
   table.assign(4 * table.size(), 0);
   for (const Operation &o : all) intern(o);
 }
@@ -102,16 +114,12 @@ Content Symbols::everywhere(Code code, std::int64_t detail) {
   return {{0, UINT64_MAX, intern({code, ir::kNone, ir::kNone, detail}), 0}};
 }
 
-/// Whether a node is one number, whatever the element: made of constants and scalar arguments alone.
-bool Symbols::isEverywhere(Node node) const {
-  if (node < firstOperation) return false;
-  const Operation &o = operations[node - firstOperation];
+bool Symbols::isNumber(const Operation &o) const {
   if (o.op >= kConstant) return true;
-  if (o.op == kPrefix || o.left == ir::kNone || o.left < firstOperation) return false;
-  return (o.right == ir::kNone || isEverywhere(o.right)) && isEverywhere(o.left);
+  if (o.op == kPrefix || o.left == ir::kNone) return false;
+  return isEverywhere(o.left) && (o.right == ir::kNone || isEverywhere(o.right));
 }
 
-/// Whether all that a node can be is of a type, so that rounding to it changes nothing.
 bool Symbols::isA(Node node, DType type) const {
   if (node == kUnwritten) return false;
   if (node < firstOperation) return program.buffers[(node - 1) % buffers].dtype == type;
@@ -136,12 +144,7 @@ void Symbols::map(ir::Function function, const Content &a, const Content *b, DTy
   case Function::Max: return combine(ReduceOp::Max, a, *b, out);
   default: break;
   }
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b->size();) {
-    const Segment &x = a[i], &y = (*b)[j];
-    const std::uint64_t begin = std::max(x.begin, y.begin), end = std::min(x.end, y.end);
-    append(out, pair(kMaps + int(function), {begin, end, x.node, x.shift}, y));
-    i += x.end == end, j += y.end == end;
-  }
+  eachPair(a, *b, out, [&](const Segment &x, const Segment &y) { return pair(kMaps + int(function), x, y); });
 }
 
 std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
@@ -159,6 +162,8 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
     return left + " as far as " + program.buffers[(o.right - 1) % buffers].name + "[" + std::to_string(o.delta) +
            "] of rank " + std::to_string((o.right - 1) / buffers) + " says";
   if (o.op == kOfRow) return "that of a row of " + left;
+  if (o.op >= kFolds)
+    return std::string(keyword(ReduceOp(o.op - kFolds))) + "(" + left + ", " + text(o.right, at + o.delta, depth - 1) + ")";
   if (o.op >= kRows) return ir::keyword(ir::RowOp(o.op - kRows)).str() + "(" + left + ")";
   if (o.op >= kConverts) return "(" + left + " as " + std::string(keyword(DType(o.op - kConverts))) + ")";
   if (o.op == kMaps + int(ir::Function::Truncate)) return "(" + left + " as " + std::string(keyword(DType(o.delta))) + ")";
@@ -190,11 +195,38 @@ Node Symbols::unrounded(Node node) const {
   return o.op == kConverts + int(program.dtype) ? o.left : node;
 }
 
-bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const {
+Segment Symbols::withoutRoundings(const Segment &segment) {
+  std::map<Node, Segment> done;
+  const Segment from0 = exact(segment.node, done);
+  return {segment.begin, segment.end, from0.node, from0.shift + segment.shift};
+}
+
+/// Of a node from element 0 on. Operands may be shared, and so are looked at once.
+Segment Symbols::exact(Node node, std::map<Node, Segment> &done) {
+  if (node < firstOperation) return {0, 1, node, 0};
+  if (const auto it = done.find(node); it != done.end()) return it->second;
+  if (const Node inner = unrounded(node); inner != node) return done[node] = exact(inner, done);
+  const Operation o = operations[node - firstOperation];
+  Segment out{0, 1, node, 0};
+  if (o.left != ir::kNone) {
+    const Segment left = exact(o.left, done);
+    if (o.right == ir::kNone || o.op == kPrefix) {
+      out = {0, 1, intern({o.op, left.node, o.right, o.delta}), left.shift};
+    } else {
+      Segment right = exact(o.right, done);
+      right.shift += o.delta;
+      out = o.op < kMaps ? combine(ReduceOp(o.op), left, right) : pair(o.op, left, right);
+    }
+  }
+  return done[node] = out;
+}
+
+bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::size_t most,
+                     std::vector<Leaf> &out) const {
   // Folds lean to the left, so the right operands wait on a stack instead of this calling itself.
   std::vector<std::pair<Node, std::int64_t>> todo{{node, at}};
   bool same = true;
-  while (!todo.empty()) {
+  while (!todo.empty() && out.size() < most) {
     auto [next, element] = todo.back();
     todo.pop_back();
     if (next == kUnwritten) {

@@ -6,6 +6,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
+#include <map>
 
 namespace coll::check {
 
@@ -37,6 +38,11 @@ public:
   void combine(ReduceOp op, const Content &a, const Content &b, Content &out);
   Segment combine(ReduceOp op, const Segment &a, const Segment &b);
 
+  /// A step of a reduction that is promised and whose order is free: `a` op the next contribution. Of promises alone;
+  /// Match says what fulfils it.
+  void fold(ReduceOp op, const Content &a, const Content &b, Content &out);
+  Segment fold(ReduceOp op, const Segment &a, const Segment &b) { return pair(kFolds + int(op), a, b); }
+
   /// The same with all operations in an order that is not known, and another one for each `number`.
   void anyOrder(Content &content, ReduceOp op, int number);
   /// What the nodes of arithmetic do; reductions and operators are of their ReduceOp, and so is the arithmetic that
@@ -48,6 +54,7 @@ public:
     kPrefix = 144,    ///< the operand as far as element `delta` of the right one, a number, says
     kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
     kOfRow,           ///< element r is that of row r, `delta` further
+    kFolds = 176,     ///< + ReduceOp; see fold()
     kConstant = 192,  ///< its bits are `delta`
     kWhole,           ///< the whole number `delta`
     kArgument,        ///< number `delta` of Program::scalars
@@ -82,24 +89,36 @@ public:
   Node unrounded(Node node) const;
   /// The inputs that element `at` of a node is made of, and whether all operations are `op`.
   /// Memory without a value counts as a leaf of rank -1.
-  bool leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::vector<Leaf> &out) const;
+  /// No more than `most` of them: operands may be shared, and so be inputs very often.
+  bool leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::size_t most, std::vector<Leaf> &out) const;
 
-private:
   struct Operation {
     int op; ///< a ReduceOp or a Code
     Node left, right; ///< kNone where there is none
     std::int64_t delta;
     bool operator==(const Operation &) const = default;
   };
+  /// Null of an input and of memory without a value. Until the next operation is made.
+  const Operation *operation(Node node) const {
+    return node < firstOperation ? nullptr : &operations[std::size_t(node - firstOperation)];
+  }
+  /// Whether a node is one number, whatever the element: made of constants and scalar arguments alone.
+  bool isEverywhere(Node node) const { return node >= firstOperation && everywhereToo[std::size_t(node - firstOperation)]; }
+  /// Whether all that a node can be is of a type, so that rounding to it changes nothing.
+  bool isA(Node node, DType type) const;
+  /// The same without any rounding to the program's type.
+  Segment withoutRoundings(const Segment &segment);
 
+private:
   const ir::Program &program;
   int buffers;
   Node firstOperation;
   std::vector<Operation> operations;
+  std::vector<bool> everywhereToo; ///< by operation
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
-  bool isA(Node node, DType type) const;
-  bool isEverywhere(Node node) const;
+  bool isNumber(const Operation &operation) const;
+  Segment exact(Node node, std::map<Node, Segment> &done);
   Segment pair(int code, const Segment &a, const Segment &b);
   Node intern(const Operation &operation);
   void grow();

@@ -112,6 +112,7 @@ private:
       if (refused) break;
       const int part = arithmetic().convert(v, ast::accumulatorOf(typeOf(v)), r.body->span);
       sum = rank ? arithmetic().combine(op, sum, part, r.body->span) : part;
+      clause.formula[std::size_t(sum)].folds = rank > 0;
     }
     bound.erase(r.variable.name.text);
     return sum;

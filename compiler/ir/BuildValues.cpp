@@ -76,9 +76,6 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
   if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
   if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values", "write `(a + b) * 0.5`"), 0;
-  if (program.order == "ascending" && isFloat(program.dtype) && sizeOf(program.dtype) < 4)
-    return refuse(expr.span, "an operator that rounds, in `order ascending`",
-                  "write `order fixed` before the `{`, or reduce all of it at once by `reduce`"), 0;
   // A load goes out before a wait begins.
   const bool loadFirst = slice(*c.args[1]).has_value();
   if (loadFirst) op.b = value(*c.args[1], out);

@@ -137,6 +137,7 @@ struct FormulaNode {
   RowOp rowOp = RowOp::Sum;
   unsigned group = 0;
   int a = kNone, b = kNone;
+  bool folds = false; ///< a Map that is a step of a reduction, which is written out: `b` is the next rank's part
 };
 
 /// What `ensures` promises of an output.

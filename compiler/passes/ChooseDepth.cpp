@@ -49,6 +49,7 @@ bool chooseDepth(Program &program, Context &context) {
     program.assumptions = verdict.assumptions;
     return true;
   }
+  context.refuted = true;
   context.events = check::eventsOf(program, *verdict.refutation);
   context.counts = verdict.refutation->counts;
   Diagnostic counterexample = check::toDiagnostic(program, *verdict.refutation);

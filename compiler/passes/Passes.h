@@ -14,6 +14,7 @@ struct Context {
   bool unchecked = false; ///< go on with a program that the checker refutes
   bool strict = false;    ///< rely on the PTX memory model alone
   bool draw = false;      ///< make `drawing`
+  bool refuted = false;     ///< the checker has refuted it
   std::vector<CheckEvent> events = {}; ///< of a counterexample, and the extents of its launches
   std::vector<Extents> counts = {};
   std::string drawing = {}; ///< of what the checker found, an SVG

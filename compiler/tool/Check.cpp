@@ -74,11 +74,13 @@ static void addVerdicts(const Program &program, const Member &member, const Argu
   const std::vector<Likeness> types = typesToCheck(program, member, arguments, smallest);
   for (const Likeness &alike : types) {
     for (int ranks : numbers) {
+      if (!alike.emitted && ranks != smallest) continue; // it is not checked, and why not is said once
       if (ranks > 8 && ranks != smallest && &alike != &types.front()) continue;
       Verdict &verdict = verdicts.emplace_back(Verdict{&member, alike.instance});
       verdict.instance.ranks = ranks;
       verdict.standsFor = alike.others;
     }
+    if (!alike.emitted) continue;
     std::vector<unsigned> sizes = {sizeOf(alike.instance.dtype)};
     for (const Instance &other : alike.others) {
       if (llvm::is_contained(sizes, sizeOf(other.dtype))) continue;
@@ -128,7 +130,8 @@ static Exit check(const Arguments &arguments) {
   std::deque<Member> together;
   const std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
   // Who asks for all that there is wants to hear of what has to wait, and not to fail for it.
-  const bool leaveOut = !arguments.has("--algo") && !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
+  const bool allTypes = !arguments.has("--algo") || !arguments.has("--dtype");
+  const bool leaveOut = allTypes && !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
   if (arguments.has("--json")) {
     print(verdictsAsJson(verdicts, arguments.has("--strict")));
   } else {

@@ -8,6 +8,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
+
 using namespace coll;
 using namespace coll::tool;
 
@@ -26,6 +28,9 @@ static const char *word(const Verdict &verdict) {
 static bool sameVerdict(const Verdict &one, const Verdict &other) {
   if (one.member != other.member || one.result.has_value() != other.result.has_value()) return false;
   if (one.proved() != other.proved()) return false;
+  if (!one.result)
+    return !one.diagnostics.list.empty() && !other.diagnostics.list.empty() &&
+           one.diagnostics.list.front().message == other.diagnostics.list.front().message;
   return !one.proved() || (one.result->depth == other.result->depth && one.result->summary == other.result->summary &&
                            one.result->assumptions == other.result->assumptions);
 }
@@ -111,12 +116,33 @@ static std::string coverage(const Group &group, std::size_t most) {
   return text + "the same programs have " + join(others);
 }
 
+/// What a verdict that there is none stands for: types by name where it is so with all operators.
+static std::vector<std::string> notChecked(const Verdict &verdict) {
+  std::map<DType, std::vector<Instance>> byType;
+  byType[verdict.instance.dtype].push_back(verdict.instance);
+  for (const Instance &other : verdict.standsFor) byType[other.dtype].push_back(other);
+  std::vector<std::string> list;
+  for (const auto &[type, instances] : byType) {
+    const bool all = instances.size() > 1 && instances.size() == llvm::count_if(verdict.member->ops, [&](ReduceOp op) {
+                       return llvm::any_of(instances, [&](const Instance &i) { return i.op == op; });
+                     });
+    if (all) list.push_back(std::string(keyword(type)) + " with any operator");
+    else
+      for (const Instance &instance : instances)
+        if (instance.dtype != verdict.instance.dtype || instance.op != verdict.instance.op)
+          list.push_back(describeTypes(*verdict.member, instance));
+  }
+  return list;
+}
+
 /// The lines under a group's first.
 static std::string body(const Group &group, std::size_t most) {
   const std::string indent(13, ' ');
   const Verdict &first = group.first();
-  if (!first.result)
-    return indent + (first.diagnostics.list.empty() ? "" : first.diagnostics.list.front().message) + "\n";
+  if (!first.result) {
+    const std::string why = first.diagnostics.list.empty() ? "" : first.diagnostics.list.front().message;
+    return indent + why + "\n" + (first.standsFor.empty() ? "" : indent + "nor are " + join(notChecked(first)) + "\n");
+  }
   std::string text;
   const std::string depth = depthText(*first.result);
   if (first.proved() && !depth.empty()) text += indent + depth + "\n";

@@ -40,10 +40,11 @@ struct Instance {
 };
 
 /// An instance, and those whose programs look the same to the checker: types and operators that differ in name alone, or
-/// in the size of their elements.
+/// in the size of their elements; or that cannot be emitted, for the same reason.
 struct Likeness {
   Instance instance;
   std::vector<Instance> others;
+  bool emitted = true;
 };
 
 struct CompileOptions {
@@ -115,8 +116,7 @@ public:
   std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics,
                                    const CheckOptions &options = {}) const;
 
-  /// All instances of a member for one number of ranks that can be emitted, by what they look like to the checker.
-  /// `first`, which must be one of them, leads the first. Empty if it can be emitted for none.
+  /// All instances of a member for one number of ranks, `first` first, by what they look like to the checker.
   std::vector<Likeness> likenesses(const Member &member, const Instance &first) const;
 
   const std::vector<Workspace> &workspaces() const;
