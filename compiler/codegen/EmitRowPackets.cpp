@@ -1,5 +1,7 @@
 #include "codegen/RowsEmitter.h"
 
+#include "ast/Type.h"
+
 namespace coll::codegen {
 
 namespace {
@@ -195,8 +197,13 @@ void RowsEmitter::meet(const RowReduce &s) {
   const std::string function = functions[int(s.op)];
   const std::string &author = program.values[s.result].name;
   const std::string name = free.unique(author.empty() ? function == "max" ? "largest" : function : author);
-  out.line("const coll::Number " + Twine(name) + " = row." + function + "(" + parts + ");");
+  out.line("const " + numberType(s.result) + " " + Twine(name) + " = row." + function + "(" + parts + ");");
   values.set(s.result, name, Expressions::Form::Elements);
+}
+
+std::string RowsEmitter::numberType(ValueId v) const {
+  const DType type = ast::accumulatorOf(program.values[v].dtype);
+  return type == DType::F32 ? "coll::Number" : "coll::NumberOf<" + std::string(cudaName(type)) + ">";
 }
 
 void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
@@ -211,7 +218,7 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
     if (program.values[v].spread == Spread::Everywhere || usedByNumbersAlone(v)) continue;
     const std::string name = free.unique(program.values[v].name.empty() ? "scale" : program.values[v].name);
     out.from(lineOf(program, BodyEmitter::whereOf(*stmt)));
-    out.line("const coll::Number " + Twine(name) + " = " + stripped(values.elements(v)) + ";");
+    out.line("const " + numberType(v) + " " + Twine(name) + " = " + stripped(values.elements(v)) + ";");
     values.set(v, name, Expressions::Form::Elements);
   }
 }

@@ -196,7 +196,7 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
   if (!packets.empty()) out.line(packets + ";");
   if (const auto *reduce = std::get_if<RowReduce>(&work.back()->op())) {
     arrays[reduce->result] = free.unique(reduce->op == RowOp::Max ? "most" : "sums");
-    out.line("float " + Twine(arrays[reduce->result]) + "[Shape::kPackets]; // of each packet");
+    out.line(Twine(std::string(cudaName(program.values[reduce->result].dtype))) + " " + arrays[reduce->result] + "[Shape::kPackets]; // of each packet");
   }
 }
 

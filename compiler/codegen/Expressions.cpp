@@ -91,7 +91,8 @@ bool Expressions::defines(const Stmt &stmt) {
 }
 
 bool Expressions::makesPacket(const Program &program, const Map &map) {
-  return map.function == Function::Convert && program.values[map.result].dtype == program.packetType() && isNarrow(program.packetType());
+  const Value &value = program.values[map.result];
+  return map.function == Function::Convert && value.spread == Spread::Element && value.dtype == program.packetType() && isNarrow(value.dtype);
 }
 
 std::string Expressions::number(DType type, const std::string &text) const {

@@ -106,6 +106,7 @@ private:
   void note(const RowReduce &s);
   /// All threads that share the row: what was noted of each packet becomes one number.
   void meet(const RowReduce &s);
+  std::string numberType(ValueId v) const;
   void numbers(const std::vector<const Stmt *> &work);
   /// Whether a number is no more than a part of another, once.
   bool usedByNumbersAlone(ValueId v) const;

@@ -47,8 +47,6 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   const Value &of = program.values[value];
   if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
   if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
-  if (of.dtype != DType::F32)
-    return refuse(where, "a row reduction in `" + std::string(keyword(of.dtype)) + "`", "convert what is reduced: `as f32`"), 0;
   rows.clear(); // a vector that is reduced is no row of another
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   program.values[v].group = group;

@@ -198,7 +198,8 @@ enum class RowOp { Sum, Mean, Max };
 llvm::StringRef keyword(RowOp op);
 
 /// result = the elements of each row of `value` combined, or of each `group` of a row, in one order on all ranks and for
-/// every grid and mode: that of a balanced binary tree over the row's elements. Mean multiplies the sum by 1/length.
+/// every grid and mode: that of a balanced binary tree over the row's elements, in the type that they are computed in. Mean
+/// multiplies the sum by 1/length.
 struct RowReduce {
   ValueId result;
   RowOp op;

@@ -151,17 +151,24 @@ std::string nameOf(ReduceOp op) {
   }
 }
 
+/// What changes nothing in a row's sum or maximum.
+Bits nothingOf(DType type, bool largest) {
+  if (!largest) return 0;
+  if (type == DType::F64) return std::bit_cast<Bits>(-std::numeric_limits<double>::infinity());
+  if (isFloat(type)) return ofFloat(-std::numeric_limits<float>::infinity());
+  return isSigned(type) ? cut(type, 1ull << (8 * sizeOf(type) - 1)) : 0;
+}
+
 /// A balanced binary tree, padded with what changes nothing.
-template <class W>
-W tree(std::vector<W> level, bool largest) {
-  const W nothing = largest ? -std::numeric_limits<W>::infinity() : W(0);
+Bits tree(DType type, std::vector<Bits> level, bool largest) {
+  const std::string function = largest ? "max" : "add";
+  const Bits nothing = nothingOf(type, largest);
   while (level.size() > 1) {
     if (level.size() % 2) level.push_back(nothing);
-    for (std::size_t i = 0; i < level.size() / 2; ++i)
-      level[i] = largest ? largestOf(level[2 * i], level[2 * i + 1]) : level[2 * i] + level[2 * i + 1];
+    for (std::size_t i = 0; i < level.size() / 2; ++i) level[i] = apply(function, type, level[2 * i], level[2 * i + 1]);
     level.resize(level.size() / 2);
   }
-  return level.empty() ? nothing : largest ? level[0] : level[0] + W(0);
+  return level.empty() ? nothing : largest ? level[0] : apply(function, type, level[0], 0);
 }
 
 class Evaluation {
@@ -290,10 +297,10 @@ private:
     out.kind = step.group ? Vector::Kind::PerGroup : Vector::Kind::PerRow, out.group = step.group;
     for (std::uint64_t row = 0; row < rows(); ++row)
       for (std::uint64_t begin = 0; begin < length; begin += unit) {
-        std::vector<float> part;
-        for (std::uint64_t i = begin; i < std::min(begin + unit, length); ++i) part.push_back(asFloat(of.values[row * length + i]));
-        const float v = tree(std::move(part), step.function == "rowmax");
-        out.values.push_back(ofFloat(step.function == "rowmean" ? v * (1.0f / float(length)) : v));
+        std::vector<Bits> part;
+        for (std::uint64_t i = begin; i < std::min(begin + unit, length); ++i) part.push_back(at(of, row * length + i));
+        const Bits v = tree(step.dtype, std::move(part), step.function == "rowmax");
+        out.values.push_back(step.function == "rowmean" ? apply("mul", step.dtype, v, share(step.dtype, length)) : v);
       }
   }
 };

@@ -25,25 +25,88 @@ struct AnyRowPackets {
 namespace detail {
 
 struct RowSum {
-  __device__ static float nothing() { return 0.0f; }
-  __device__ static float apply(float a, float b) { return ptx::add(a, b); }
+  template <class W>
+  __device__ static W nothing() { return W(0); }
+  template <class W>
+  __device__ static W apply(W a, W b) { return Sum::apply(a, b); }
 };
 struct RowMax {
-  __device__ static float nothing() { return ptx::bitsToFloat(0xff800000u); } // -infinity
-  __device__ static float apply(float a, float b) { return Max::apply(a, b); }
+  template <class W>
+  __device__ static W nothing() {
+    if constexpr (!kIsFloat<W>) return W(-1) < W(0) ? W(u64(1) << (8 * sizeof(W) - 1)) : W(0); // the least
+    else if constexpr (sizeof(W) == 8) return ptx::bitsToDouble(0xfff0000000000000ull); // -infinity
+    else return ptx::bitsToFloat(0xff800000u);
+  }
+  template <class W>
+  __device__ static W apply(W a, W b) { return Max::apply(a, b); }
 };
 
-template <class Op, u32 kCount>
-__device__ inline float treeOf(const float *v) {
+/// A number as words of 4 bytes, kWords of them, and back: what goes from thread to thread.
+template <class W>
+struct Words {
+  static constexpr u32 kWords = sizeof(W) == 8 ? 2 : 1;
+  __device__ static void split(W v, float *word) {
+    if constexpr (sizeof(W) == 8) {
+      u64 bits;
+      if constexpr (kIsFloat<W>) bits = ptx::doubleToBits(v);
+      else bits = u64(v);
+      word[0] = ptx::bitsToFloat(u32(bits)), word[1] = ptx::bitsToFloat(u32(bits >> 32));
+    } else if constexpr (kIsFloat<W>) {
+      word[0] = v;
+    } else {
+      word[0] = ptx::bitsToFloat(u32(v));
+    }
+  }
+  __device__ static W join(const float *word) {
+    if constexpr (sizeof(W) == 8) {
+      const u64 bits = pair(ptx::floatToBits(word[0]), ptx::floatToBits(word[1]));
+      if constexpr (kIsFloat<W>) return ptx::bitsToDouble(bits);
+      else return W(bits);
+    } else if constexpr (kIsFloat<W>) {
+      return word[0];
+    } else {
+      return W(ptx::floatToBits(word[0]));
+    }
+  }
+  __device__ static W ofLane(W v, u32 mask) {
+    float word[kWords];
+    split(v, word);
+#pragma unroll
+    for (u32 w = 0; w < kWords; ++w) word[w] = ptx::shuffleXor(word[w], mask);
+    return join(word);
+  }
+  /// Number `i` of those from word `base` of shared memory on.
+  __device__ static W load(u32 base, u32 i) {
+    float word[kWords];
+#pragma unroll
+    for (u32 w = 0; w < kWords; ++w) word[w] = ptx::loadShared(base + i * kWords + w);
+    return join(word);
+  }
+  __device__ static void store(u32 base, u32 i, W v) {
+    float word[kWords];
+    split(v, word);
+#pragma unroll
+    for (u32 w = 0; w < kWords; ++w) ptx::storeShared(base + i * kWords + w, word[w]);
+  }
+  __device__ static void storeOf(u32 cta, u32 base, u32 i, W v) {
+    float word[kWords];
+    split(v, word);
+#pragma unroll
+    for (u32 w = 0; w < kWords; ++w) ptx::storeSharedOf(cta, base + i * kWords + w, word[w]);
+  }
+};
+
+template <class Op, u32 kCount, class W>
+__device__ inline W treeOf(const W *v) {
   if constexpr (kCount == 1) return v[0];
   else return Op::apply(treeOf<Op, kCount / 2>(v), treeOf<Op, kCount / 2>(v + kCount / 2));
 }
 
 /// Over lanes that differ in their lowest bits alone, kLanes of them.
-template <class Op, u32 kLanes>
-__device__ inline float treeOfLanes(float v) {
+template <class Op, u32 kLanes, class W>
+__device__ inline W treeOfLanes(W v) {
 #pragma unroll
-  for (u32 mask = 1; mask < kLanes; mask *= 2) v = Op::apply(v, ptx::shuffleXor(v, mask));
+  for (u32 mask = 1; mask < kLanes; mask *= 2) v = Op::apply(v, Words<W>::ofLane(v, mask));
   return v;
 }
 
@@ -114,9 +177,9 @@ struct Row {
 
   /// What is the same for all of a row, or for kGroup elements of it, to the vector that has one element for each. All
   /// threads; the second by the threads that have packet k.
-  template <class U>
-  __device__ void storeOne(U *vector, const Number &v) const {
-    if (group.thread == 0) coll::storeFloats<AnyPackets>(launch, vector, u32(number), number + 1, v);
+  template <class U, class W>
+  __device__ void storeOne(U *vector, const NumberOf<W> &v) const {
+    if (group.thread == 0) coll::storeElements<AnyPackets>(launch, vector, u32(number), number + 1, v);
   }
   template <u32 kGroup, class U>
   __device__ void storeGroup(U *vector, u32 k, const Number &v) const {
@@ -127,13 +190,23 @@ struct Row {
   }
 
   /// A packet's part of the row's sum or maximum: its elements that are in the row, combined.
-  __device__ float sumOf(u32 k, const Floats<kElements> &f) const { return partOf<detail::RowSum>(k, f); }
-  __device__ float maxOf(u32 k, const Floats<kElements> &f) const { return partOf<detail::RowMax>(k, f); }
+  template <class W>
+  __device__ W sumOf(u32 k, const Elements<W, kElements> &f) const { return partOf<detail::RowSum>(k, f); }
+  template <class W>
+  __device__ W maxOf(u32 k, const Elements<W, kElements> &f) const { return partOf<detail::RowMax>(k, f); }
 
   /// All threads: what their parts come to, the same in each.
-  __device__ Number sum(const float (&part)[kPackets]) const { return {{ptx::add(meet<detail::RowSum>(part), 0.0f)}}; }
-  __device__ Number mean(const float (&part)[kPackets]) const { return sum(part) * Number{{share}}; }
-  __device__ Number max(const float (&part)[kPackets]) const { return {{meet<detail::RowMax>(part)}}; }
+  template <class W>
+  __device__ NumberOf<W> sum(const W (&part)[kPackets]) const {
+    return {{detail::RowSum::apply(meet<detail::RowSum>(part), W(0))}};
+  }
+  template <class W>
+  __device__ NumberOf<W> mean(const W (&part)[kPackets]) const {
+    if constexpr (sizeof(W) == 8) return sum(part) * NumberOf<W>{{ptx::divide(1.0, double(length))}};
+    else return sum(part) * NumberOf<W>{{share}};
+  }
+  template <class W>
+  __device__ NumberOf<W> max(const W (&part)[kPackets]) const { return {{meet<detail::RowMax>(part)}}; }
 
   /// All threads: the largest of each kGroup elements, in place of the parts.
   template <u32 kGroup>
@@ -142,7 +215,7 @@ struct Row {
 #pragma unroll
     for (u32 k = 0; k < kPackets; ++k)
       if (blockOf(k) * 32 < packets)
-        part[k] = detail::treeOfLanes<detail::RowMax, kGroup / kElements>(has(k) ? part[k] : detail::RowMax::nothing());
+        part[k] = detail::treeOfLanes<detail::RowMax, kGroup / kElements>(has(k) ? part[k] : detail::RowMax::nothing<float>());
   }
 
 private:
@@ -153,13 +226,13 @@ private:
     launch.active = true;
   }
 
-  template <class Op>
-  __device__ float partOf(u32 k, Floats<kElements> f) const {
+  template <class Op, class W>
+  __device__ W partOf(u32 k, Elements<W, kElements> f) const {
     if constexpr (!Shape::kWhole) {
       const u32 left = detail::elementsFrom(u64(packet(k)) * kElements, length, kElements);
 #pragma unroll
       for (u32 e = 0; e < kElements; ++e)
-        if (e >= left) f.value[e] = Op::nothing();
+        if (e >= left) f.value[e] = Op::template nothing<W>();
     }
     return detail::treeOf<Op, kElements>(f.value);
   }
@@ -167,49 +240,47 @@ private:
   __device__ u32 blockOf(u32 k) const { return packet(k) / 32; }
 
   /// Each warp makes one of its blocks of 32 packets and tells it to all CTAs of the group; then all make one of these.
-  template <class Op>
-  __device__ float meet(const float (&part)[kPackets]) const {
+  template <class Op, class W>
+  __device__ W meet(const W (&part)[kPackets]) const {
+    using Words = detail::Words<W>;
     const u32 blocks = (packets + 31) / 32, lane = threadIdx.x % 32, base = group.meetings % 2 * ptx::kSharedWords / 2;
     if (group.ctas > 1 && !group.started) ptx::clusterWait();
     group.started = true;
 #pragma unroll 1
     for (u32 k = 0; k < kPackets && blockOf(k) < blocks; ++k) {
-      const float v = detail::treeOfLanes<Op, 32>(has(k) ? part[k] : Op::nothing());
+      const W v = detail::treeOfLanes<Op, 32>(has(k) ? part[k] : Op::template nothing<W>());
       if (group.ctas > 1) {
-        if (lane < group.ctas) ptx::storeSharedOf(lane, base + blockOf(k), v);
+        if (lane < group.ctas) Words::storeOf(lane, base, blockOf(k), v);
       } else if (lane == 0) {
-        ptx::storeShared(base + blockOf(k), v);
+        Words::store(base, blockOf(k), v);
       }
     }
     ++group.meetings;
     if (group.ctas > 1) ptx::clusterSync();
     else ptx::ctaSync();
     if (launch.begun) launch.settled = true; // all have read the epoch
-    return ofBlocks<Op>(blocks, base);
+    return ofBlocks<Op, W>(blocks, base);
   }
 
-  /// The tree over the blocks' words: each lane takes as many that follow each other, then the lanes meet.
-  template <class Op>
-  __device__ static float ofBlocks(u32 blocks, u32 base) {
+  /// The tree over the blocks' numbers: each lane takes as many that follow each other, then the lanes meet.
+  template <class Op, class W>
+  __device__ static W ofBlocks(u32 blocks, u32 base) {
+    using Words = detail::Words<W>;
     const u32 lane = threadIdx.x % 32;
-    if (blocks <= 32) return detail::treeOfLanes<Op, 32>(lane < blocks ? ptx::loadShared(base + lane) : Op::nothing());
-    if (blocks <= 64) {
-      const float low = 2 * lane < blocks ? ptx::loadShared(base + 2 * lane) : Op::nothing();
-      const float high = 2 * lane + 1 < blocks ? ptx::loadShared(base + 2 * lane + 1) : Op::nothing();
-      return detail::treeOfLanes<Op, 32>(Op::apply(low, high));
-    }
+    const auto of = [&](u32 i) { return i < blocks ? Words::load(base, i) : Op::template nothing<W>(); };
+    if (blocks <= 32) return detail::treeOfLanes<Op, 32>(of(lane));
+    if (blocks <= 64) return detail::treeOfLanes<Op, 32>(Op::apply(of(2 * lane), of(2 * lane + 1)));
     u32 each = 4;
     while (each * 32 < blocks) each *= 2;
-    const float v = ofRun<Op>(lane * each, each, blocks, base);
-    return detail::treeOfLanes<Op, 32>(v);
+    return detail::treeOfLanes<Op, 32>(ofRun<Op, W>(lane * each, each, blocks, base));
   }
-  template <class Op>
-  __device__ __noinline__ static float ofRun(u32 from, u32 count, u32 blocks, u32 base) {
+  template <class Op, class W>
+  __device__ __noinline__ static W ofRun(u32 from, u32 count, u32 blocks, u32 base) {
     // The partial results of a balanced tree, one for each bit that is set in the number of words taken so far.
-    float waiting[8];
+    W waiting[8];
 #pragma unroll 1
     for (u32 taken = 0; taken < count; ++taken) {
-      float v = from + taken < blocks ? ptx::loadShared(base + from + taken) : Op::nothing();
+      W v = from + taken < blocks ? detail::Words<W>::load(base, from + taken) : Op::template nothing<W>();
       u32 level = 0;
 #pragma unroll 1
       for (; taken >> level & 1; ++level) v = Op::apply(waiting[level], v);
