@@ -7,6 +7,7 @@
 #include "codegen/Expressions.h"
 
 #include <optional>
+#include <set>
 
 namespace coll::codegen {
 
@@ -86,6 +87,11 @@ private:
   void packetLoop(const PacketLoop &loop);
   /// Of a packet loop: what it takes of earlier ones, or changes, from memory, and what later ones take back to it.
   void takeKept(const PacketLoop &loop);
+  /// What a packet loop makes of it, and what it takes that is there before.
+  struct KeptHere {
+    std::set<ValueId> made, taken;
+  };
+  KeptHere keptIn(const PacketLoop &loop) const;
   void putKept(const PacketLoop &loop);
   std::string domainText(const Length &domain) const;
   static bool exchanges(const PacketLoop &loop);

@@ -2,6 +2,7 @@
 // of the packet loop, and the entry point. Law of this file: it never changes the IR.
 #include "codegen/EmitCuda.h"
 
+#include "ast/Type.h"
 #include "codegen/CodeWriter.h"
 #include "codegen/EmitBody.h"
 #include "codegen/Includes.h"
@@ -178,7 +179,9 @@ private:
       std::string name = value.name.empty() ? "value" : value.name;
       name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
       name = names.kept[v] = names.names.unique("Kept" + name);
-      out.line("using " + name + " = coll::Kept<" + llvm::Twine(value.keptOffset) + ">; // `" + value.name + "` between loops: offset in the region");
+      const std::string at = std::to_string(value.keptOffset);
+      out.line("using " + name + " = coll::" +
+               (program.keepsPackets(value) ? "Kept<" + at : "KeptElements<" + at + ", " + std::string(cudaName(ast::accumulatorOf(value.dtype)))) + ">; // " + (value.name.empty() ? "a value" : "`" + value.name + "`") + " between loops: offset in the region");
     }
     const Wire wire = program.wire();
     const unsigned units = program.bulkUnits();

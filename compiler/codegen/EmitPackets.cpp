@@ -30,34 +30,38 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
   out.close("});");
 }
 
-void BodyEmitter::takeKept(const PacketLoop &loop) {
-  std::set<ValueId> made, taken; // a variable that is made here may have been before
+BodyEmitter::KeptHere BodyEmitter::keptIn(const PacketLoop &loop) const {
+  KeptHere here; // a variable that is made here may have been before
   walk(loop.body, [&](const Stmt &s) {
-    if (const ValueId v = resultOf(s); v != kNone && program.values[v].kept) made.insert(v);
+    if (const ValueId v = resultOf(s); v != kNone && program.values[v].kept) here.made.insert(v);
   });
-  for (ValueId v : made)
-    if (program.values[v].variable) taken.insert(v);
+  const auto exists = [&](ValueId v) { return valueNames.count(v) || computed.has(v); };
+  for (ValueId v : here.made)
+    if (program.values[v].variable && exists(v)) here.taken.insert(v);
   for (const Stmt &stmt : loop.body)
     usesOf(stmt, [&](ValueId v) {
-      if (v != kNone && program.values[v].kept && !made.count(v)) taken.insert(v);
+      if (v != kNone && program.values[v].kept && !here.made.count(v)) here.taken.insert(v);
     });
-  for (ValueId v : taken) {
-    if (!valueNames.count(v) && !computed.has(v)) continue; // a variable that begins here
-    if (!valueNames.count(v)) declareName(v);
-    out.line((made.count(v) ? "Packet " : "const Packet ") + nameOf(v) + " = " + names.kept.at(v) + "::get<Packet>(launch, " +
-             slotPacket + ");");
-    computed.set(v, nameOf(v), Expressions::Form::Packet);
+  return here;
+}
+
+void BodyEmitter::takeKept(const PacketLoop &loop) {
+  const KeptHere here = keptIn(loop);
+  for (ValueId v : here.taken) {
+    const bool packets = program.keepsPackets(program.values[v]);
+    const std::string name = packets ? valueNames.count(v) ? nameOf(v) : declareName(v) : (declaredElements[v] = names.names.unique(nameFor(v)));
+    out.line(Twine(here.made.count(v) ? "" : "const ") + (packets ? "Packet " : "auto ") + name + " = " + names.kept.at(v) +
+             (packets ? "::get<Packet>" : "::get<Packet::kElements>") + "(launch, " + slotPacket + ");");
+    computed.set(v, name, packets ? Expressions::Form::Packet : Expressions::Form::Elements);
   }
 }
 
 void BodyEmitter::putKept(const PacketLoop &loop) {
-  std::set<ValueId> changed;
-  walk(loop.body, [&](const Stmt &s) {
-    if (const ValueId v = resultOf(s); v != kNone && program.values[v].kept) changed.insert(v);
-  });
-  for (ValueId v : changed) {
+  for (ValueId v : keptIn(loop).made) {
+    const bool packets = program.keepsPackets(program.values[v]);
     if (!valueNames.count(v)) known(v);
-    out.line(names.kept.at(v) + "::put(launch, " + slotPacket + ", " + nameOf(v) + ");");
+    out.line(names.kept.at(v) + "::put(launch, " + slotPacket + ", " +
+             (packets ? nameOf(v) : withoutParentheses(computed.elements(v))) + ");");
   }
 }
 

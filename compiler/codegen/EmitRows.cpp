@@ -31,10 +31,15 @@ void RowsEmitter::run(const PacketLoop &loop) {
   rows.pop_back();
   out.open("coll::forRows<Shape, Packet>(launch, " + names.product(rows) + ", " + names.product({length}) + ", [&](const auto &row) {");
   Groups groups;
+  kept = body.keptIn(loop);
   group(loop.body, groups);
   countUses(groups);
+  kinds.push_back(Group::Packets); // the last: what is kept
+  for (ValueId v : kept.made) use(v, kinds.size() - 1);
   declareVariables(groups);
+  takeKept();
   emit(groups);
+  putKept();
   out.close("});");
   body.lastLine = line, body.inRows = false;
 }
@@ -156,15 +161,59 @@ void RowsEmitter::declareVariables(const Groups &groups) {
       BodyEmitter::each(*stmt, [&](const Stmt &s) {
         if (const auto *set = std::get_if<Assign>(&s.op()); set && uses[set->variable].groups.size() > 1) variables.insert(set->variable);
       });
-  for (ValueId v : variables) {
-    const std::string name = free.unique(nameFor(v)), here = name + "[k]";
-    const bool packet = program.values[v].dtype == program.packetType();
-    out.line((packet ? "Packet" : values.typeOf(v, "Packet::kElements")) + " " + name + "[Shape::kPackets];");
-    arrays[v] = name;
-    if (packet) body.valueNames[v] = here;
-    else body.declaredElements[v] = here;
-    values.set(v, here, packet ? Expressions::Form::Packet : Expressions::Form::Elements);
+  for (ValueId v : variables)
+    if (!kept.taken.count(v)) declareForAll(v);
+}
+
+void RowsEmitter::declareForAll(ValueId v) {
+  const std::string name = free.unique(nameFor(v)), here = name + "[k]";
+  const bool packet = program.keepsPackets(program.values[v]);
+  out.line((packet ? "Packet" : values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements")) + " " + name +
+           "[Shape::kPackets];");
+  arrays[v] = name;
+  if (packet) body.valueNames[v] = here;
+  else body.declaredElements[v] = here;
+  values.set(v, here, packet ? Expressions::Form::Packet : Expressions::Form::Elements);
+}
+
+void RowsEmitter::takeKept() {
+  std::vector<std::string> lines;
+  for (ValueId v : kept.taken) {
+    const Value &value = program.values[v];
+    const std::string &from = names.kept.at(v);
+    if (value.spread == Spread::Row) {
+      const std::string name = free.unique(nameFor(v));
+      out.line("const " + numberType(v) + " " + name + " = " + from + "::getOfRow(launch, row);");
+      values.set(v, name, Expressions::Form::Elements);
+      continue;
+    }
+    declareForAll(v);
+    lines.push_back(arrays.at(v) + "[k] = " + from +
+                    (program.keepsPackets(value)        ? "::get<Packet>"
+                     : value.spread == Spread::Element ? "::get<Packet::kElements>"
+                                                       : "::get<1>") +
+                    "(launch, i);");
   }
+  if (lines.empty()) return;
+  out.open("row.each([&](coll::u32 k, coll::u32 i) {");
+  for (const std::string &line : lines) out.line(line);
+  out.close("});");
+}
+
+void RowsEmitter::putKept() {
+  std::vector<ValueId> packets;
+  for (ValueId v : kept.made)
+    if (program.values[v].spread != Spread::Row) packets.push_back(v);
+    else out.line(names.kept.at(v) + "::putOfRow(launch, row, " + withoutParentheses(values.elements(v)) + ");");
+  if (packets.empty()) return;
+  out.open("row.each([&](coll::u32 k, coll::u32 i) {");
+  for (ValueId v : packets) {
+    prepare(v);
+    body.known(v);
+    out.line(names.kept.at(v) + "::put(launch, i, " +
+             withoutParentheses(program.keepsPackets(program.values[v]) ? values.packet(v) : values.elements(v)) + ");");
+  }
+  out.close("});");
 }
 
 void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {

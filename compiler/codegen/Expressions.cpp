@@ -77,7 +77,7 @@ std::string Expressions::elements(ValueId value) const {
 
 std::string Expressions::typeOf(ValueId value, llvm::StringRef count) const {
   const DType type = ast::accumulatorOf(program.values[value].dtype);
-  if (type == DType::F32) return "coll::Floats<" + count.str() + ">";
+  if (type == DType::F32 || unrounded.count(value)) return "coll::Floats<" + count.str() + ">";
   return "coll::Elements<" + std::string(cudaName(type)) + ", " + count.str() + ">";
 }
 
@@ -131,7 +131,7 @@ void Expressions::convert(const Map &map) {
     text = function + std::string(cudaName(to)) + ">(" + withoutParentheses(text) + ")";
   };
   if (!rounds && ast::accumulatorOf(from) != to) call("coll::as<");
-  else if (rounds && (computedWith.count(map.result) || to == program.packetType())) call("coll::nearest<");
+  else if (rounds && (computedWith.count(map.result) || to == program.packetType() || program.values[map.result].kept)) call("coll::nearest<");
   else if (rounds) unrounded.insert(map.result);
   set(map.result, text, Form::Elements);
 }

@@ -37,6 +37,7 @@ const std::vector<Header> &headers() {
       {"counted", {"Counted", "Messages", "eachMessage", "readMessage", "countAt", "atLeastOne", "loadFirst", "storeFirst", "storeCount"}},
       {"arithmetic", {"Elements", "Floats", "NumberOf", "Number", "widen", "narrow", "nearest", "as", "numberOf", "min", "max", "abs", "exp", "rsqrt", "inverse", "reduceSlotsWide",
                       "loadElements", "storeElements", "storeFloats"}},
+      {"kept_wide", {"KeptElements"}},
       {"rows", {"OneRowPacket", "AnyRowPackets", "forRows", "kRowPackets", "RowSum", "RowMax"}},
       {"split", {"Pieces"}},
       {"bulk", {"bulk"}},

@@ -49,6 +49,7 @@ private:
   std::map<ValueId, ValueId> keptOf; ///< the value that a rank's own slot keeps
   std::map<ValueId, const Map *> widenings;
   std::map<ValueId, std::string> arrays; ///< what lives from one group to another
+  BodyEmitter::KeptHere kept;            ///< of this loop
   SourceOffset here = 0; ///< of the statement that is being written
   static constexpr int kMaxUnits = 16; ///< of 16 bytes that a thread may load before it sends the first
   static constexpr const char *kRankAtHop = "coll::rankAt<N>(me, hop)";
@@ -69,6 +70,10 @@ private:
   /// A narrow value is widened where it is used: it takes less room as it is.
   static bool isWidening(const Program &program, const Map &map);
   void declareVariables(const Groups &groups);
+  /// Makes the place that a value has in all groups of this loop.
+  void declareForAll(ValueId v);
+  void takeKept();
+  void putKept();
   void declareArrays(const std::vector<const Stmt *> &work);
   void emit(const Groups &groups);
   void emit(const Group &group);

@@ -220,6 +220,9 @@ struct Program {
   ValueId addValue(std::string name, Length length);
   ValueId addValue(std::string name, Length length, DType type, Spread spread);
 
+  /// Whether what lies in memory of a value between loops is packets as they are, and not what is computed with.
+  bool keepsPackets(const Value &value) const { return value.dtype == packetType() && value.spread == Spread::Element; }
+
   /// Whether a value is what this rank keeps of what it sends to all, where it would read its own slot.
   bool isKept(ValueId v) const;
 

@@ -1,5 +1,7 @@
 #include "passes/Passes.h"
 
+#include "ast/Type.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -62,6 +64,14 @@ void roundChunks(Program &program) {
   program.chunks->elements = llvm::alignTo(std::max<std::uint64_t>(program.chunks->elements, 1), unit);
 }
 
+/// What is kept of a packet: coll::Kept::kStride, or coll::KeptElements::kStride.
+std::uint64_t keptBytes(const Program &program, const Value &value) {
+  const unsigned packet = llvm::alignTo(program.wire().payloadBytes, 4);
+  if (program.keepsPackets(value)) return llvm::alignTo(packet, 16);
+  const unsigned elements = value.spread == Spread::Element ? packet / sizeOf(program.packetType()) : 1;
+  return llvm::alignTo(elements * sizeOf(ast::accumulatorOf(value.dtype)), 16);
+}
+
 /// Places for the packets of what threads keep from loop to loop; returns the first offset behind.
 std::uint64_t placeKept(Program &program, std::uint64_t at) {
   const Wire wire = program.wire();
@@ -69,7 +79,7 @@ std::uint64_t placeKept(Program &program, std::uint64_t at) {
     if (!value.kept) continue;
     value.keptOffset = at;
     const std::uint64_t packets = llvm::divideCeil(capacity(program, value.length) * sizeOf(program.packetType()), wire.payloadBytes);
-    const std::uint64_t bytes = llvm::alignTo(wire.payloadBytes, 16); // coll::Kept::kStride
+    const std::uint64_t bytes = keptBytes(program, value);
     at = llvm::alignTo(at + llvm::alignTo(std::max<std::uint64_t>(packets, 1), 32) * bytes, 128); // as whole warps have them
   }
   return at;

@@ -64,7 +64,7 @@ public:
   bool run() {
     if (!form(program.body)) return false;
     markRows();
-    return keepsNoRows();
+    return true;
   }
 
 private:
@@ -73,7 +73,6 @@ private:
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
   std::map<ValueId, Stmt> again; ///< what can be made once more: loads of inputs, which nobody writes, and numbers
-  std::map<ValueId, SourceOffset> keeps; ///< what is kept, and where it is taken
 
   bool form(Block &block) {
     Block out;
@@ -198,9 +197,8 @@ private:
   /// What can be had no other way lies in memory from one loop to the next: packet i is one thread's in all of them.
   bool keep(const Stmt &stmt, ValueId v) {
     Value &value = program.values[v];
-    if (value.dtype != program.packetType() || value.spread != Spread::Element || value.count) return refuse(stmt, v);
+    if (value.count) return refuse(stmt, v);
     value.kept = true;
-    keeps.emplace(v, whereOf(stmt));
     if (program.maxBytes || program.chunks) return true;
     const std::uint32_t where = std::uint32_t(whereOf(stmt));
     context.diagnostics
@@ -209,14 +207,6 @@ private:
                "may be")
         .help("write `when bytes <= 256Ki` before the `{`");
     return false;
-  }
-
-  /// Threads that share a row have its packets in another order.
-  bool keepsNoRows() {
-    for (const Stmt &stmt : program.body)
-      if (const auto *l = std::get_if<PacketLoop>(&stmt.op()); l && l->rows)
-        for (const auto &[v, where] : keeps) return refuse(where, v);
-    return true;
   }
 
   bool refuse(const Stmt &stmt, ValueId v) { return refuse(whereOf(stmt), v); }

@@ -22,6 +22,7 @@
 #include "coll/credit.h"
 #include "coll/plain.h"
 #include "coll/kept.h"
+#include "coll/kept_wide.h"
 #include "coll/slots.h"
 #include "coll/counted.h"
 #include "coll/arithmetic.h"

@@ -132,6 +132,7 @@ struct Row {
 
   __device__ u32 packet(u32 k) const { return group.thread + k * group.threads; }
   __device__ bool has(u32 k) const { return packet(k) < packets; }
+  __device__ u32 place(u32 k) const { return first + packet(k); }
   /// Where the row begins in a matrix.
   template <class T>
   __device__ T *of(T *matrix) const { return matrix + number * length; }
@@ -222,7 +223,7 @@ private:
   template <class Body>
   __device__ void call(Body body, u32 k) const {
     launch.active = has(k);
-    body(k, first + packet(k));
+    body(k, place(k));
     launch.active = true;
   }
 
