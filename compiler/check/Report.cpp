@@ -301,7 +301,12 @@ std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Opt
       return r;
     }
   }
-  if (options.sameGrid) return std::nullopt;
+  return options.sameGrid ? std::nullopt : refuteOtherGrids(program);
+}
+
+std::optional<Refutation> refuteOtherGrids(const ir::Program &program) {
+  Refutation r;
+  r.ranks = program.ranks;
   ir::walk(program.body, [&](const ir::Stmt &s) {
     const auto *barrier = std::get_if<ir::Barrier>(&s.op());
     const auto *await = std::get_if<ir::Await>(&s.op());

@@ -16,6 +16,9 @@ std::string strengthText(const ir::Program &program, const Verdict &verdict);
 /// that may hold the value of an empty slot, and CTAs that meet CTAs of their number where grids may differ.
 std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Options &options);
 
+/// The last of these: whether ranks must launch the same grid, and where a CTA meets its like.
+std::optional<Refutation> refuteOtherGrids(const ir::Program &program);
+
 /// Fills explanation and fix of a hazard between launches. `enough`: copies with which there is none, empty if there
 /// is no such number.
 void explainOrder(const ir::Program &program, Refutation &refutation, const std::vector<int> &enough);

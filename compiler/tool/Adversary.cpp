@@ -1,5 +1,6 @@
 #include "tool/Adversary.h"
 
+#include "check/Report.h"
 #include "context/Parameters.h"
 #include "context/Values.h"
 #include "context/Verify.h"
@@ -124,6 +125,11 @@ std::string Adversary::lacking() const {
     return "`" + manifest.member + "` needs aligned stores of " + std::to_string(manifest.unsplitBytes) +
            " bytes to arrive whole, and here they may arrive in parts";
   }
+  for (const auto &part : parts)
+    if (settings.unequalGrids && check::refuteOtherGrids(*part->program))
+      return "`" + part->manifest.member + "` needs the same grid on all ranks, and here they differ";
+  if (settings.stream && !settings.events)
+    return "launches on different streams are in no order here; contexts let each wait for the one before it";
   return "";
 }
 

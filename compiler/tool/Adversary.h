@@ -45,7 +45,8 @@ public:
   /// Of the emulator, seed 0 is a fair run that looks for accesses which nothing orders; not for many ranks, where it does nothing.
   Result<Outcome> run(std::uint64_t seed) const;
 
-  /// What a kernel needs of stores that the atomicity does not give it; empty if it gives enough.
+  /// What the settings keep from a kernel that it needs: stores that arrive whole, equal grids, launches one after the
+  /// other. Empty if nothing.
   std::string lacking() const;
 
 private:

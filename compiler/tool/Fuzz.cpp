@@ -1,4 +1,6 @@
 // `coll fuzz`: the generated kernel on emulated ranks under adversarial schedules, seed after seed.
+#include "check/Report.h"
+#include "context/Values.h"
 #include "tool/Adversary.h"
 #include "tool/FirstEpoch.h"
 #include "tool/Mixture.h"
@@ -45,6 +47,37 @@ static Case caseFrom(const Subject &subject, const Arguments &arguments) {
           arguments.number("--most", 1024, 1, 1 << 20)};
 }
 
+/// Different grids are for kernels in which no CTA waits for the one of its number elsewhere. With `--unchecked` what
+/// comes of it is to be seen.
+static void askForEqualGrids(const std::vector<Kernel> &kernels, const Arguments &arguments) {
+  if (!arguments.has("--unequal-grids") || arguments.has("--unchecked")) return;
+  for (const Kernel &kernel : kernels) {
+    const std::optional<check::Refutation> refutation = check::refuteOtherGrids(*kernel.program);
+    if (!refutation) continue;
+    Diagnostics said;
+    said.list.push_back(check::toDiagnostic(*kernel.program, *refutation));
+    said.list.back().help.clear();
+    printMessage(said.render());
+    throw Failure{Exit::BadInput, "`" + kernel.manifest.member + "` needs the same grid on all ranks",
+                  "leave `--unequal-grids` out, or add `--unchecked` to see how it goes wrong"};
+  }
+}
+
+/// Where launches of a rank go: of members that are mixed each has a stream, and those of one are dealt out. Nothing if all
+/// go to one stream.
+static void dealStreams(const Subject &subject, const Arguments &arguments, Adversary::Settings &settings) {
+  const auto streams = static_cast<unsigned>(arguments.number("--streams", 1, 1, 16));
+  settings.events = !arguments.has("--unordered");
+  if (streams == 1 && !settings.events)
+    throw Failure{Exit::BadInput, "`--unordered` is for launches on several streams", "say how many by `--streams K`"};
+  if (streams == 1) return settings.events = false, void();
+  if (settings.interpret) throw Failure{Exit::BadInput, "the interpreter knows one stream", "leave `--on` or `--streams` out"};
+  const bool mixed = subject.members.size() > 1;
+  settings.stream = [streams, mixed](std::size_t member, unsigned number) {
+    return mixed ? unsigned(member % streams) : unsigned(mix(number, 5) % streams);
+  };
+}
+
 /// The members, ready to be run under any seed. Says in `what` whether sizes are given.
 static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what) {
   CompileOptions options;
@@ -56,6 +89,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
     instance.ranks = what.ranks;
     kernels.push_back(compileInstance(*subject.programs[i], instance, options));
   }
+  askForEqualGrids(kernels, arguments);
   const Manifest &first = kernels.front().manifest;
   const Sizes sizes = pickSizes(first, arguments);
   RunRequest request;
@@ -71,6 +105,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
   settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
   settings.firstEpoch = pickFirstEpoch(first, arguments, 0);
   settings.unequalGrids = arguments.has("--unequal-grids");
+  dealStreams(subject, arguments, settings);
   settings.multicast = !arguments.has("--no-multicast");
   settings.residentCtas = static_cast<unsigned>(arguments.number("--resident", 0, 0, 256));
   if (arguments.has("--trace")) settings.trace = static_cast<unsigned>(arguments.number("--trace", 0, 1, 1'000'000));
@@ -156,9 +191,9 @@ static std::string commandOf(const Subject &subject, const Arguments &arguments,
   std::string text = "coll fuzz " + (arguments.has("--mixed") ? "--mixed " + arguments.text("--mixed")
                                                              : arguments.what() + " --algo " + subject.members.front()->algorithm);
   text += " -n " + std::to_string(c.ranks);
-  for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--on"})
+  for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--streams", "--on"})
     if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
-  for (const char *option : {"--inplace", "--unequal-grids", "--no-multicast", "--strict", "--unchecked"})
+  for (const char *option : {"--inplace", "--unequal-grids", "--unordered", "--no-multicast", "--strict", "--unchecked"})
     if (arguments.has(option)) text += std::string(" ") + option;
   text += " --launches " + std::to_string(c.launches);
   if (c.elements) text += " --most " + std::to_string(c.elements);
@@ -250,7 +285,13 @@ const Verb fuzzVerb{
      {"--most", "E", "sizes that are not given are random up to this many elements; 1024 if not given"},
      {"--unequal-grids", "", "let ranks launch different numbers of CTAs; right where no CTA waits for a CTA"},
      option::firstEpoch,
-     {"--resident", "K", "run at most K CTAs of a rank at a time, the others when those have ended; 0: all"},
+     {"--resident", "K",
+      "run at most K CTAs of a rank at a time, the others when those have ended: how it stands still where a launch does "
+      "not fit the GPU, which contexts refuse; 0: all"},
+     {"--streams", "K",
+      "deal launches out to K streams, each after the one before by an event as contexts have it; of members that are "
+      "mixed each has one of them"},
+     {"--unordered", "", "without these events: right between members that share no scratch, wrong within one"},
      option::noMulticast,
      {"--replay", "SEED", "run this seed alone; 0 is a fair run that looks for accesses which nothing orders"},
      {"--trace", "K", "print the last K events of a run that fails"},

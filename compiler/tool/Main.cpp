@@ -1,7 +1,9 @@
 // The executable `coll`: finds the verb, runs it, and turns whatever happened into one message and an exit code.
+#include "emulator/TemporaryFolder.h"
 #include "tool/Arguments.h"
 #include "tool/Output.h"
 
+#include <csignal>
 #include <exception>
 #include <new>
 #ifdef __GLIBC__
@@ -88,9 +90,22 @@ static void keepMemory() {
 #endif
 }
 
+static void endTidily(int signal) {
+  coll::emu::leaveNothingBehind();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+/// Whoever is interrupted leaves no files behind. What is ignored, as `nohup` does, stays so.
+static void prepareSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, endTidily) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
+
 int main(int count, char **words) {
   keepMemory();
   prepareStreams();
+  prepareSignals();
   try {
     return static_cast<int>(dispatch({words + (count > 0), words + count}));
   } catch (const Failure &failure) {

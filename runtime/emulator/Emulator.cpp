@@ -162,7 +162,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
       arguments.push_back(segment);
     }
   launches.push_back({launch.kernel, launch.entry, entry->call, launch.grid, launch.block, launch.cluster,
-                      std::move(parameter), launch.stream, launch.dependent, launch.after, std::move(arguments)});
+                      std::move(parameter), launch.member, launch.stream, launch.dependent, launch.after, std::move(arguments)});
   launches.back().number = int(launches.size()) - 1;
   return true;
 }

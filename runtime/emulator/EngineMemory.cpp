@@ -72,12 +72,13 @@ void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad,
 /// A packet's line is its thread's alone, on both sides: what a thread has received it may rely on when it sends.
 void Engine::watchThread(Thread &thread, std::uint64_t address) {
   const Segment &segment = *memory.near(address);
-  if (!segment.member || !segment.member->manifest.cyclicThreads) return;
+  const Manifest &manifest = members[thread.cta->grid->launch->member].manifest; // others may have mailboxes there too
+  if (!segment.member || !manifest.cyclicThreads) return;
   const std::uint64_t inRegion = address - segment.address;
   thread.wraps |= inRegion >= region::kWrapCounters && inRegion < region::kWrapCounters + 8;
   if (thread.wraps) return;
   std::uint64_t packet = 0;
-  const Manifest::Mailbox *box = mailboxAt(segment.member->manifest, inRegion, packet);
+  const Manifest::Mailbox *box = mailboxAt(manifest, inRegion, packet);
   if (!box || box->sync == "ll128" || box->sync == "counter128") return; // whose warps take turns
   const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
   if (owner == thread.at.block.x * block + thread.at.thread.x) return;

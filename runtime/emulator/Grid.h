@@ -134,6 +134,7 @@ struct QueuedLaunch {
   void (*call)(const void *parameter);
   unsigned grid, block, cluster;
   std::vector<std::uint64_t> parameter;
+  unsigned member;
   unsigned stream;
   bool dependent;
   std::vector<unsigned> after;       ///< launches of the rank that an event makes it wait for

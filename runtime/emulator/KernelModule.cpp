@@ -3,6 +3,7 @@
 
 #include "embed/Embedded.h"
 #include "emulator/Engine.h"
+#include "emulator/TemporaryFolder.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -27,21 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own under the system's temporary folder, removed with what is in it.
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "coll-emulator-XXXXXX").string();
-    if (mkdtemp(name.data())) path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-  fs::path path; ///< empty if none could be made
-};
-
 bool writeFile(const fs::path &path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -55,8 +41,9 @@ std::string readFile(const fs::path &path) {
   return text.str();
 }
 
-/// Runs a program with all its output going to `output`. Its exit status, or -1 if it could not be started.
-int runProgram(const std::vector<std::string> &words, const fs::path &output) {
+/// Runs a program with all its output going to the file `output`. Its exit status, or -1 if it could not be started.
+int runProgram(const std::vector<std::string> &words, TemporaryFolder &folder) {
+  const fs::path output = folder.path / "output";
   std::vector<char *> arguments;
   for (const auto &word : words) arguments.push_back(const_cast<char *>(word.c_str()));
   arguments.push_back(nullptr);
@@ -67,8 +54,11 @@ int runProgram(const std::vector<std::string> &words, const fs::path &output) {
   pid_t child;
   const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  if (!failed) folder.worker() = child;
   int status = 0;
-  if (failed || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  const bool ended = !failed && waitpid(child, &status, 0) == child;
+  folder.worker() = 0;
+  if (!ended || !WIFEXITED(status)) return -1;
   return WEXITSTATUS(status) == 127 ? -1 : WEXITSTATUS(status);
 }
 
@@ -112,7 +102,8 @@ const std::vector<std::string> kFlags = {"-x",
                                          "-fno-strict-aliasing",
                                          "-fno-stack-protector"};
 
-bool build(const fs::path &folder, const std::string &text, CompileError &error) {
+bool build(TemporaryFolder &temporary, const std::string &text, CompileError &error) {
+  const fs::path &folder = temporary.path;
   const std::vector<std::string> compiler = hostCompiler();
   if (compiler.empty()) {
     error = {true, "running a kernel on the CPU needs a C++ compiler, and none was found: set CXX or install one as "
@@ -130,7 +121,7 @@ bool build(const fs::path &folder, const std::string &text, CompileError &error)
   words.insert(words.end(), kFlags.begin(), kFlags.end());
   words.insert(words.end(),
                {"-I", folder.string(), (folder / "kernel.cu").string(), "-o", (folder / "kernel.so").string()});
-  const int status = runProgram(words, folder / "output");
+  const int status = runProgram(words, temporary);
   if (status == 0) return true;
   if (status < 0)
     error = {true, "the C++ compiler `" + compiler[0] + "` could not be started"};
@@ -187,7 +178,7 @@ std::shared_ptr<const KernelModule> KernelModule::compile(const std::string &cud
   const auto begin = std::chrono::steady_clock::now();
 
   TemporaryFolder folder;
-  if (!build(folder.path, text, error)) return nullptr;
+  if (!build(folder, text, error)) return nullptr;
   std::shared_ptr<KernelModule> module(new KernelModule);
   module->library = dlopen((folder.path / "kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module->library) {

@@ -70,12 +70,14 @@ bool Member::isFlag(std::uint64_t inRegion) const {
                      [&](const auto &range) { return inRegion >= range.first && inRegion < range.second; });
 }
 
-/// The mailbox that a place of a region is in, and which packet of its slot; null if in none.
+/// The mailbox of a member that a place of a region is in, and which packet of its slot; null if in none.
 const coll::Manifest::Mailbox *Engine::mailboxAt(const Manifest &manifest, std::uint64_t inRegion, std::uint64_t &line) {
-  if (manifest.workspace) return nullptr; // it may be another member's
   for (const auto &box : manifest.mailboxes) {
-    if (inRegion < box.offset || inRegion >= endOf(box)) continue;
-    line = (inRegion - box.offset) / box.lineBytes % box.lines;
+    const std::uint64_t bytes = box.slots * box.lines * box.lineBytes, stride = box.stride ? box.stride : bytes;
+    if (inRegion < box.offset || bytes == 0) continue;
+    const std::uint64_t copy = (inRegion - box.offset) / stride, inCopy = (inRegion - box.offset) % stride;
+    if (copy >= box.copies || inCopy >= bytes) continue;
+    line = inCopy / box.lineBytes % box.lines;
     return &box;
   }
   return nullptr;
@@ -85,12 +87,12 @@ std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t off
   const std::uint64_t n = ranks.size();
   if (offset < region::kEpochs) return "word of the last launch's grid";
   if (offset < region::kWrapCounters) return format("epoch word %llu", wide((offset - region::kEpochs) / 4));
-  if (offset < region::kBarrierWords) return format("wrap counter %llu", wide((offset - region::kWrapCounters) / 4));
+  if (offset < region::kBarrierWords) return "count of CTAs that have met at the wrap of the epoch";
   if (manifest.credits && offset >= manifest.credits && offset < headerBytes(manifest))
-    return format("the credit of rank %llu", wide((offset - manifest.credits) / 4 % n));
+    return format("credit of rank %llu", wide((offset - manifest.credits) / 4 % n));
   if (offset < headerBytes(manifest)) {
     const std::uint64_t word = (offset - region::kBarrierWords) / 4;
-    return format("the word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
+    return format("word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),
                   wide(word / n / kMaxCtas));
   }
   if (manifest.workspace && offset >= manifest.workspace->begin)
@@ -99,7 +101,7 @@ std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t off
   for (const auto &box : manifest.mailboxes) {
     if (box.sync == "flag" && offset >= endOf(box) && offset < endOf(box) + box.slots * kMaxCtas * 4) {
       const std::uint64_t word = (offset - endOf(box)) / 4;
-      return format("the flag of mailbox `%s`, slot %llu, CTA %llu", box.name.c_str(), wide(word % box.slots),
+      return format("flag of mailbox `%s`, slot %llu, CTA %llu", box.name.c_str(), wide(word % box.slots),
                     wide(word / box.slots));
     }
     if (offset < box.offset || offset >= endOf(box)) continue;
@@ -195,7 +197,9 @@ std::string Engine::describeWaits() {
   }
   std::string text;
   std::size_t lines = 0;
+  bool lacksPlaces = false;
   for (const auto &[key, group] : groups) {
+    lacksPlaces |= std::get<3>(key) < 0;
     if (lines++ == kLines) {
       text += format("  and %zu more groups of threads\n", groups.size() - kLines);
       break;
@@ -214,6 +218,9 @@ std::string Engine::describeWaits() {
     }
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (ranks[r].finished()) text += format("  rank %zu has finished all its launches\n", r);
+  if (lacksPlaces)
+    text += "  all CTAs of a launch need places at once: any may wait for one of another rank, and at the wrap of the epoch\n"
+            "  each does for all; contexts launch only what fits\n";
   return text;
 }
 

@@ -115,6 +115,23 @@ TEST(Workspace, IsLaidOutForAllOfItsMembers) {
   EXPECT_EQ(bad, 0);
 }
 
+// What a thread has received it relies on when it sends, in any member: packets that change their threads are told so.
+TEST(Workspace, KeepsTheThreadMap) {
+  std::vector<Kernel> kernels = compiled("", "workspace w { allreduce.a, allreduce.b }\n");
+  const std::string loop = "Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {";
+  kernels[1].cuda = test::replaced(kernels[1].cuda, loop,
+                                   "const coll::u32 packets = Packet::count(pieces.piece);\n"
+                                   "  Shape::forEach(launch, packets, [&](coll::u32 k) {\n    const coll::u32 i = packets - 1 - k;");
+  RunRequest request;
+  request.launches = 8, request.randomCounts = true, request.maxElements = 256;
+  const auto adversary = tool::Adversary::create(kernels, request, {});
+  if (!adversary && adversary.error().code == Error::Code::MachineLacks) GTEST_SKIP() << "there is no C++ compiler";
+  ASSERT_TRUE(adversary) << adversary.error().text;
+  const auto outcome = adversary->run(0);
+  ASSERT_TRUE(outcome) << outcome.error().text;
+  EXPECT_NE(outcome->failure.find("thread map: packet"), std::string::npos) << outcome->failure;
+}
+
 // Copies of each mailbox side by side, as kernels with a region of their own have them: then what one kernel writes lies
 // where another has yet to read.
 TEST(Workspace, TakesCopiesOfAllMailboxesTogether) {
