@@ -6,6 +6,7 @@
 #include "emulator/TemporaryFolder.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,10 +52,20 @@ int runProgram(const std::vector<std::string> &words, TemporaryFolder &folder) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  // A signal that ends this process comes before there is a child, or when the folder knows of it.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &before);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child;
-  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int failed = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
   if (!failed) folder.worker() = child;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   const bool ended = !failed && waitpid(child, &status, 0) == child;
   folder.worker() = 0;
