@@ -86,7 +86,7 @@ namespace detail {
 
 template <class Box, int N, class Use>
 __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 skip, u32 ownCount,
-                                   const typename Box::P &own, Use use) {
+                                   const typename Box::P &own, const Use &use) {
   using P = typename Box::P;
   constexpr u32 kMost = kSlotsInFlight<P>, kCount = N < kMost ? N : kMost;
 #pragma unroll 1
@@ -140,13 +140,13 @@ __device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &me
 /// meaning as far as the count reaches. That in slot `me` is not waited for: it is the first ownCount elements of `own`.
 template <class Box, int N, class Use>
 __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 ownCount,
-                                   const typename Box::P &own, Use use) {
+                                   const typename Box::P &own, const Use &use) {
   detail::eachMessage<Box>(launch, messages, i, length, launch.me(), ownCount, own, use);
 }
 
 /// The same where this rank's message comes through its own slot.
 template <class Box, int N, class Use>
-__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, Use use) {
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, const Use &use) {
   detail::eachMessage<Box>(launch, messages, i, length, kNone, 0, {}, use);
 }
 

@@ -214,7 +214,7 @@ struct Launch {
 struct OnePacket {
   static constexpr bool kWhole = true, kOne = true;
   template <int N, class Body>
-  __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
+  __device__ static void forEach(Launch<N> &launch, u32 packets, const Body &body) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     launch.active = i < packets;
     launch.inStep = true;
@@ -228,7 +228,7 @@ struct OnePacket {
 struct AnyPackets {
   static constexpr bool kWhole = false, kOne = false;
   template <int N, class Body>
-  __device__ static void forEach(Launch<N> &launch, u32 packets, Body body) {
+  __device__ static void forEach(Launch<N> &launch, u32 packets, const Body &body) {
     launch.start();
 #pragma unroll 1
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; warpFirst(i) < packets; i += gridDim.x * blockDim.x) {

@@ -58,9 +58,15 @@ struct Mailbox {
     Words2 seen[kCount];
     detail::awaitLines<Wire, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted,
                                                         launch.team.peer[0] + at(launch.epoch, first, i), seen);
+    part[0] = payload(seen[0]);
+    if constexpr (kCount > 1) {
 #pragma unroll
-    for (u32 s = 0; s < kCount; ++s) part[s].word[0] = u32(seen[s].w[0]), part[s].word[1] = u32(seen[s].w[1]);
+      for (u32 s = 1; s < kCount; ++s) part[s] = payload(seen[s]);
+    }
   }
+
+private:
+  __device__ static P payload(const Words2 &line) { return {{u32(line.w[0]), u32(line.w[1])}}; }
 };
 
 } // namespace coll::ll

@@ -46,16 +46,17 @@ __device__ inline P fromWords(const Words2 &v) {
 
 template <class P>
 __device__ inline P loadWhole(const char *from) {
-  if constexpr (P::kBytes == 8) return fromWords<P>(Words2{{ptx::load8(from), 0}});
-  else if constexpr (P::kBytes == 12) return {{ptx::load4(from), ptx::load4(from + 4), ptx::load4(from + 8)}};
+  if constexpr (P::kBytes == 8) {
+    const u64 v = ptx::load8(from);
+    return {{u32(v), u32(v >> 32)}};
+  } else if constexpr (P::kBytes == 12) return {{ptx::load4(from), ptx::load4(from + 4), ptx::load4(from + 8)}};
   else return fromWords<P>(ptx::load16(from));
 }
 template <class P>
 __device__ inline void storeWhole(char *to, const P &p) {
-  const Words2 v = toWords(p);
-  if constexpr (P::kBytes == 8) ptx::store8(to, v.w[0]);
+  if constexpr (P::kBytes == 8) ptx::store8(to, pair(p.word[0], p.word[1]));
   else if constexpr (P::kBytes == 12) ptx::store4(to, p.word[0]), ptx::store4(to + 4, p.word[1]), ptx::store4(to + 8, p.word[2]);
-  else ptx::store16(to, v);
+  else ptx::store16(to, toWords(p));
 }
 
 /// One element as the low bits of a word.

@@ -51,11 +51,16 @@ __device__ inline void awaitLines(Launch<N> &launch, u32 mailbox, u32 first, u32
 #pragma unroll 1
     for (u32 looks = launch.watch.patience; looks != 0; --looks) {
       late = 0;
+      if constexpr (kCount == 1) {
+        seen[0] = ptx::loadRelaxed16(lines);
+        late = Wire::late(seen[0], epoch);
+      } else {
 #pragma unroll
-      for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
+        for (u32 s = 0; s < kCount; ++s) seen[s] = ptx::loadRelaxed16(lines + s * kStride);
 #pragma unroll
-      for (u32 s = 0; s < kCount; ++s)
-        if (kCount == 1 || (wanted >> s & 1)) late |= Wire::late(seen[s], epoch);
+        for (u32 s = 0; s < kCount; ++s)
+          if (wanted >> s & 1) late |= Wire::late(seen[s], epoch);
+      }
       if (!launch.active) late = 0;
       if (!ptx::anyInStep(late != 0)) return;
       // One after the other, and then another look at all.

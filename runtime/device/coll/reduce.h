@@ -187,22 +187,41 @@ struct Accumulator {
   }
 };
 
+namespace detail {
+
+template <class Op, int kRanks, class W>
+__device__ inline W combineElement(W a, W b) {
+  if constexpr (kRanks != 0 && kAverages<Op>) return ptx::multiply(Op::apply(a, b), W(1) / kRanks);
+  else return Op::apply(a, b);
+}
+
+/// The elements of A::kWords words.
+template <class Op, class A, int kRanks>
+__device__ inline void combineWords(const u32 *a, const u32 *b, u32 *to) {
+  typename A::Wide x[A::kElements], y[A::kElements];
+  A::widen(a, x), A::widen(b, y);
+  x[0] = combineElement<Op, kRanks>(x[0], y[0]);
+  if constexpr (A::kElements > 1) {
+#pragma unroll
+    for (u32 e = 1; e < A::kElements; ++e) x[e] = combineElement<Op, kRanks>(x[e], y[e]);
+  }
+  A::narrow(x, to);
+}
+
+} // namespace detail
+
 /// a op b, rounded once; where these are all, a reduction over kRanks. Word by word, which compiles faster than two
-/// accumulators.
+/// accumulators; and what is small without a loop, which NVRTC takes its time to undo.
 template <class Op, class T, int kRanks = 0, class P>
 __device__ inline P combine(const P &a, const P &b) {
   using A = Arithmetic<T>;
   P p;
+  if constexpr (P::kWords == 2 * A::kWords) {
+    detail::combineWords<Op, A, kRanks>(a.word, b.word, p.word);
+    detail::combineWords<Op, A, kRanks>(a.word + A::kWords, b.word + A::kWords, p.word + A::kWords);
+  } else {
 #pragma unroll
-  for (u32 w = 0; w < P::kWords; w += A::kWords) {
-    typename A::Wide x[A::kElements], y[A::kElements];
-    A::widen(a.word + w, x), A::widen(b.word + w, y);
-#pragma unroll
-    for (u32 e = 0; e < A::kElements; ++e) {
-      x[e] = Op::apply(x[e], y[e]);
-      if constexpr (kRanks != 0 && detail::kAverages<Op>) x[e] = ptx::multiply(x[e], typename A::Wide(1) / kRanks);
-    }
-    A::narrow(x, p.word + w);
+    for (u32 w = 0; w < P::kWords; w += A::kWords) detail::combineWords<Op, A, kRanks>(a.word + w, b.word + w, p.word + w);
   }
   return p;
 }

@@ -113,14 +113,19 @@ struct Mailbox {
     char *lines = launch.team.peer[0] + at(launch.epoch, first, i);
     Words2 seen[kCount];
     detail::awaitLines<Wire<T>, kCount, Lines::kSlotBytes>(launch, kNumber, first, wanted, lines, seen);
+    take(launch.active && (kCount == 1 || (wanted & 1)), lines, seen[0], part[0]);
+    if constexpr (kCount > 1) {
 #pragma unroll
-    for (u32 s = 0; s < kCount; ++s) {
-      if (kClears && launch.active && (kCount == 1 || (wanted >> s & 1))) empty(lines + s * Lines::kSlotBytes);
-      part[s] = detail::fromWords<P>(seen[s]);
+      for (u32 s = 1; s < kCount; ++s)
+        take(launch.active && (wanted >> s & 1), lines + s * Lines::kSlotBytes, seen[s], part[s]);
     }
   }
 
 private:
+  __device__ static void take(bool clears, char *line, const Words2 &seen, P &part) {
+    if (kClears && clears) empty(line);
+    part = detail::fromWords<P>(seen);
+  }
   __device__ static void empty(char *line) {
     ptx::storeRelaxed16(line, Words2{{Spare<T>::kEmpty, Spare<T>::kEmpty}});
   }

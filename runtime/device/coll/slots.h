@@ -13,8 +13,8 @@ constexpr u32 kSlotsInFlight = P::kBytes > 16 ? 4 : 8;
 namespace detail {
 
 template <class Box, int N, class Reaches, class Use>
-__device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, Reaches reaches,
-                                Use use) {
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, u32 skip, const typename Box::P &own, const Reaches &reaches,
+                                const Use &use) {
   constexpr u32 kMost = kSlotsInFlight<typename Box::P>, kCount = N < kMost ? N : kMost;
   const typename Box::P mine = Box::sent(own);
 #pragma unroll 1
@@ -51,13 +51,13 @@ __device__ inline typename Box::P reduceSlots(Launch<N> &launch, u32 i, u32 skip
 /// Calls use(r, packet i of slot r) for every rank r from 0 up for which reaches(r). Slot `me` is not waited for: it is
 /// `own`.
 template <class Box, int N, class Reaches, class Use>
-__device__ inline void eachSlot(Launch<N> &launch, u32 i, const typename Box::P &own, Reaches reaches, Use use) {
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, const typename Box::P &own, const Reaches &reaches, const Use &use) {
   detail::eachSlot<Box>(launch, i, launch.me(), own, reaches, use);
 }
 
 /// The same where this rank's contribution comes through its own slot.
 template <class Box, int N, class Reaches, class Use>
-__device__ inline void eachSlot(Launch<N> &launch, u32 i, Reaches reaches, Use use) {
+__device__ inline void eachSlot(Launch<N> &launch, u32 i, const Reaches &reaches, const Use &use) {
   detail::eachSlot<Box>(launch, i, kNone, {}, reaches, use);
 }
 
