@@ -45,7 +45,7 @@ __device__ inline void multimem_push(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 1)
 allgather_multimem_push_n2_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.whole) multimem_push<coll::WholePackets>(launch, a);

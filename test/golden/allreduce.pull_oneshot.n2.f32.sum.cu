@@ -47,7 +47,7 @@ __device__ inline void pull_oneshot(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 1)
 allreduce_pull_oneshot_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.whole) pull_oneshot<coll::WholePackets>(launch, a);

@@ -55,7 +55,7 @@ __device__ inline void pull_twoshot(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 1)
 allreduce_pull_twoshot_n8_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.whole) pull_twoshot<coll::WholePackets>(launch, a);

@@ -393,7 +393,7 @@ namespace detail {
 
 /// Elements i * kCount and on of a vector.
 template <class Shape, u32 kCount, class U>
-__device__ inline Elements<Computed<U>, kCount> loadDenseElements(const U *from, u32 i, u64 length) {
+__device__ inline Elements<Computed<U>, kCount> loadDenseElements(const U *from, u64 i, u64 length) {
   constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * kBytes;
   u32 word[kWords] = {};
@@ -403,7 +403,7 @@ __device__ inline Elements<Computed<U>, kCount> loadDenseElements(const U *from,
   return fromMemory<U, kCount>(word);
 }
 template <class Shape, class U, class W, u32 kCount>
-__device__ inline void storeDenseElements(U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
+__device__ inline void storeDenseElements(U *to, u64 i, u64 length, const Elements<W, kCount> &f) {
   constexpr u32 kBytes = kCount * sizeof(U), kWords = (kBytes + 3) / 4;
   char *at = reinterpret_cast<char *>(to) + u64(i) * kBytes;
   u32 word[kWords];

@@ -23,9 +23,10 @@ struct Packet : coll::Packet<T, 16 * kUnits> {
   /// The first element of the packets of the warp that has packet `i`.
   __device__ static u64 warpBegin(u32 i) { return u64(i / kWarp) * kElementsOfWarp; }
   /// Which unit of a vector is unit `n` of packet `i`, and whether it has any element.
-  __device__ static u32 piece(u32 i, u32 n) { return i / kWarp * (kWarp * kUnits) + n * kWarp + i % kWarp; }
+  __device__ static u64 piece(u32 i, u32 n) { return u64(i / kWarp) * (kWarp * kUnits) + i % kWarp + n * kWarp; }
   __device__ static bool hasPiece(u32 i, u32 n, u64 length) {
-    return u64(piece(i, n)) * Piece::kElements < length;
+    const u32 left = detail::elementsFrom(piece(i, 0) * Piece::kElements, length, kElementsOfWarp);
+    return n * kWarp * Piece::kElements < left;
   }
   __device__ void setPiece(u32 n, const Piece &p) {
 #pragma unroll

@@ -48,7 +48,7 @@ namespace detail {
 
 /// Packet `i` of a vector, if it is whole.
 template <class Shape, class P, class T>
-__device__ inline void storeWholeToAll(T *all, u32 i, const P &packet) {
+__device__ inline void storeWholeToAll(T *all, u64 i, const P &packet) {
   char *to = reinterpret_cast<char *>(all) + u64(i) * P::kBytes;
   const Words2 v = toWords(packet);
   if constexpr (P::kBytes == 8) ptx::storeToAll8(to, v.w[0]);
@@ -144,7 +144,7 @@ __device__ inline P finished(const P &sum) {
 
 template <class Op, class T, class P>
 __device__ inline P loadFromAll(const T *all, u32 i, u64 length) {
-  const auto piece = [&](u32 number) {
+  const auto piece = [&](u64 number) {
     return NetworkReduction<Op, T>::load(reinterpret_cast<const char *>(all) + u64(number) * 16);
   };
   if constexpr (P::kInPieces) {

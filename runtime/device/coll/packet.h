@@ -116,7 +116,7 @@ __device__ inline u32 elementsFrom(u64 begin, u64 length, u32 most) {
 }
 
 template <class Shape, class P, class T>
-__device__ inline P loadDense(const T *from, u32 i, u64 length) {
+__device__ inline P loadDense(const T *from, u64 i, u64 length) {
   const char *at = reinterpret_cast<const char *>(from) + u64(i) * P::kBytes;
   if constexpr (Shape::kWhole) return loadWhole<P>(at);
   const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
@@ -125,7 +125,7 @@ __device__ inline P loadDense(const T *from, u32 i, u64 length) {
 }
 
 template <class Shape, class P, class T>
-__device__ inline void storeDense(T *to, u32 i, u64 length, const P &packet) {
+__device__ inline void storeDense(T *to, u64 i, u64 length, const P &packet) {
   char *at = reinterpret_cast<char *>(to) + u64(i) * P::kBytes;
   if constexpr (Shape::kWhole) return storeWhole(at, packet);
   const u32 left = elementsFrom(u64(i) * P::kElements, length, P::kElements);
