@@ -9,7 +9,9 @@ step() { printf '\n== %s\n' "$1"; }
 
 step "Install what is missing, and build"
 sh test/install.sh
-cmake -S . -B "$build" -G Ninja
+first=
+[ -f "$build/CMakeCache.txt" ] || first=-DCOLL_PRECOMPILE=ON # for who builds once
+cmake -S . -B "$build" -G Ninja $first
 cmake --build "$build" --target coll
 coll="$build/bin/coll"
 

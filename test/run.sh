@@ -12,7 +12,9 @@ cd "$(dirname "$0")/.."
 build=${COLL_BUILD_DIR:-build}
 
 sh test/install.sh spin # a second opinion on what the checker says
-cmake -S . -B "$build" -G Ninja
+first=
+[ -f "$build/CMakeCache.txt" ] || first=-DCOLL_PRECOMPILE=ON # for who builds once
+cmake -S . -B "$build" -G Ninja $first
 cmake --build "$build"
 
 # What there is on this machine, and the tests left out for what there is not.
