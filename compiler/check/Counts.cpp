@@ -138,9 +138,9 @@ std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window
     return n;
   };
   std::size_t letters = large.size();
-  while (letters > 2 && words(letters) > 1500) --letters;
+  while (letters > 1 && words(letters) > 1500) --letters; // of many copies there are too many words of two
   std::vector<int> all;
-  appendAllWords(int(letters), window - 1, all);
+  if (letters > 1 || large.size() == 1) appendAllWords(int(letters), window - 1, all);
   for (int i : all) sequence.push_back(large[i]);
   for (std::size_t stride = 1; stride < large.size(); ++stride)
     for (std::size_t i = 0; i <= large.size() + window; ++i) sequence.push_back(large[i * stride % large.size()]);

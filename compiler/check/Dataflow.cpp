@@ -314,7 +314,7 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
     Event first = event(s.from, *s.sender, r.packets);
     return refute(Refutation::Kind::OverwriteBeforeRead, first, event(rank, step, r.packets),
                   slotText(expansion, step.slot) + " is written twice in one launch, by rank " +
-                      std::to_string(s.from) + " and by rank " + std::to_string(rank) +
+                      std::to_string(s.from) + (s.from == rank ? "" : " and by rank " + std::to_string(rank)) +
                       ", and its reader cannot tell which it gets",
                   s.from == rank ? "give every send of a launch its own slot"
                                  : "give every sender a slot of its own, as in `p." +

@@ -99,6 +99,7 @@ void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {
     return unbounded(span, "a `for` beyond " + std::to_string(kMostIterations), "each iteration is written out for the proof");
   const std::size_t before = sure;
   loopRanges[loop.variable] = {loop.first.value(), loop.last.value()};
+  if (!areFew(span)) return;
   if (loop.first.value() > loop.last.value()) sure = loops.size() + 1; // it is dropped with all that is in it
   loops.emplace_back(loop.variable, &out);
   for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
@@ -107,6 +108,16 @@ void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {
   if (!ok || loop.first.value() > loop.last.value()) return;
   loopRanges.erase(loop.variable);
   out.push_back(std::move(loop));
+}
+
+/// Whether the innermost statements of the loops around are done a moderate number of times: the proof goes through each.
+bool Builder::areFew(ast::Span span) {
+  constexpr std::int64_t kMostNested = 65536;
+  std::int64_t all = 1;
+  for (const auto &[variable, bounds] : loopRanges) all *= std::max<std::int64_t>(bounds.second - bounds.first + 1, 1);
+  if (all <= kMostNested) return true;
+  return unbounded(span, "loops in each other with " + std::to_string(all) + " iterations",
+                   "there may be " + std::to_string(kMostNested) + ", as each is written out for the proof"), false;
 }
 
 void Builder::unbounded(ast::Span span, const std::string &what, const std::string &help) {
@@ -128,6 +139,7 @@ void Builder::boundedFor(For loop, const ast::For &s, ast::Span span, Block &out
   loop.first = Index::constant(first->first), loop.last = Index::constant(last->second);
   if (loop.first.value() > loop.last.value()) return;
   loopRanges[loop.variable] = {loop.first.value(), loop.last.value()};
+  if (!areFew(span)) return;
   const std::size_t before = sure;
   loops.emplace_back(loop.variable, &out);
   sure = loops.size();

@@ -52,6 +52,7 @@ private:
   void assign(const ast::Assign &s, SourceOffset where, Block &out);
   void forall(const ast::Forall &s, ast::Span span, Block &out);
   void forLoop(const ast::For &s, ast::Span span, Block &out);
+  bool areFew(ast::Span span);
   void unbounded(ast::Span span, const std::string &what, const std::string &help);
   void boundedFor(For loop, const ast::For &s, ast::Span span, Block &out);
   std::optional<std::pair<std::int64_t, std::int64_t>> range(const Index &index) const;

@@ -76,6 +76,13 @@ ROWS = ["ll", "flag", "barrier"]  # what only copies has no `sentinel`
 ALL = ["ll", "flag", "barrier", "sentinel"]
 
 
+def copies(*promises):
+    """A contract whose outputs, y and perhaps z, are vectors of some rank. All that is received shows in one: what is read
+    and left alone may be overwritten without anyone seeing it."""
+    outputs = "".join(", out %s: T[M]" % p[0] for p in promises)
+    return "collective c<T in any>(in x: T[M]%s)" % outputs + "".join("\n  ensures " + p for p in promises)
+
+
 def one_shot(rng):
     t = Text(rng)
     t.box("box", "N", "T[M]", ALL)
@@ -121,12 +128,13 @@ def hops(rng):
         send, wait = "%s -> (me + %d).b%d[0]" % (value, distance, i), "let v%d = b%d[0]" % (i, i)
         t.body += [send, wait]
         value = "v%d" % i
-    if rng.random() < 0.4:  # what comes back is a credit
+    t.body.append("y = " + value)
+    contract = copies("y == (me - %d).x" % total)
+    if rng.random() < 0.4:  # what comes back is a credit, and shows whether it is the right one
         back = rng.randint(1, 3)
         t.box("back", "1", "T[M]", ROWS)
-        t.body += ["%s -> (me - %d).back[0]" % (value, back), "let w = back[0]"]
-    t.body.append("y = " + value)
-    contract = "collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % total
+        t.body += ["%s -> (me - %d).back[0]" % (value, back), "z = back[0]"]
+        contract = copies("y == (me - %d).x" % total, "z == (me - %d + %d).x" % (total, back))
     return t.write(contract)
 
 
@@ -136,14 +144,14 @@ def neighbours(rng):
     a, b = rng.randint(1, 2), rng.randint(1, 3)
     t.box("box", "2", "T[M]", ROWS)
     first = ["x -> (me + %d).box[0]" % a, "x -> (me - %d).box[1]" % b]
-    last = ["y = box[0]", "let back = box[1]"]
+    last = ["y = box[0]", "z = box[1]"]
     t.body = first + last
     if rng.random() < 0.15:  # the second waits for the first
         t.body = [first[0], "let early = box[0]", "early -> (me + 1).two[0]", "y = two[0]", "x -> (me - %d).box[1]" % b,
-                  "let back = box[1]"]
+                  "z = box[1]"]
         t.box("two", "1", "T[M]", ROWS)
         a += 1
-    return t.write("collective c<T in any>(in x: T[M], out y: T[M])\n  ensures y == (me - %d).x" % a)
+    return t.write(copies("y == (me - %d).x" % a, "z == (me + %d).x" % b))
 
 
 def one_by_one(rng):
@@ -162,16 +170,20 @@ def rooted(rng):
     """From a rank that may be another in every launch; what the others send back is a credit, or is forgotten."""
     t = Text(rng)
     t.box("box", "N", "T[M]", ROWS)
+    seen = False
     condition = rng.choice(["me == root", "me != root + 1", "N > 1 and me == root"])
     t.body = ["if %s { forall p in ranks: x -> p.box[me] }" % condition, "y = box[root]"]
     if condition == "me != root + 1":
         t.body[0] = "forall p in ranks: x -> p.box[me]"
-        t.body += ["forall r in ranks { let seen = box[r] }"] if rng.random() < 0.5 or rng.right else []
+        seen = rng.random() < 0.5 or rng.right
+        t.body += ["forall r in ranks: z[r] = box[r]"] if seen else []
+    contract = "collective c<T in any>(in x: T[M], in root: rank, out y: T[M]%s)\n  ensures y == root.x%s" % (
+        (", out z: T[N][M]", "\n  ensures forall r in ranks: z[r] == r.x") if seen else ("", ""))
     if rng.mistake(0.5):
         t.body[-1] = t.body[-1].replace("box[root]", "box[0]")
     elif (rng.right or rng.random() < 0.5) and not rng.streamed:
         t.body.append("barrier")
-    return t.write("collective c<T in any>(in x: T[M], in root: rank, out y: T[M])\n  ensures y == root.x")
+    return t.write(contract)
 
 
 def alternatives(rng):
@@ -253,7 +265,10 @@ def one(tool, folder, seed, right):
             return state, "%s: proved, but goes wrong when interpreted\n%s%s" % (name, ran.stdout, ran.stderr)
         return state, None
     kind = errors[0] if errors else "?"
-    if kind not in SHOWN:
+    # Three copies are overtaken where a launch of one small chunk follows one of a whole and a small one, and then comes
+    # a whole one again: no seed draws such sizes.
+    rare = rng.streamed and "depth 3" in text
+    if kind not in SHOWN or rare:
         return "refuted, not run", None
     ran = coll(tool, *fuzz, "--seeds", str(FIND_SEEDS), "--unchecked")
     if rng.streamed and ran.returncode == 0:  # whole chunks and then a small one, which most threads have no part of

@@ -26,6 +26,14 @@ TEST(CheckCounts, SequencesContainEveryWordOfTheWindow) {
     }
 }
 
+// What is sent one way is tried with a copy more than there are ranks, for every root.
+TEST(CheckCounts, SequencesOfManyCopiesStayShort) {
+  std::vector<LaunchKind> kinds;
+  for (int scalars : {0, 1, 2, 3, 4})
+    for (int counts : {0, 1, 2}) kinds.push_back({counts, scalars});
+  for (int window : {4, 27, 75}) EXPECT_LT(launchSequence(kinds, window, true).size(), 100'000u) << window;
+}
+
 TEST(CheckCounts, ClassesStayWithinTheBoundOnBytes) {
   ir::Program p = allToAll({.ranks = 8});
   EXPECT_EQ(countClasses(p).size(), 5u);
