@@ -22,6 +22,21 @@ CASES = [
   forall p in ranks: x -> p.box[me]
   y = reduce(max, r in ranks: box[r])""",
      "", [("reduce(max,", "reduce(op,")], False, []),
+    ("wrong-result", 3, REDUCE, """
+  mailbox box[N] of T[M] sync ll
+  forall p in ranks: x -> p.box[me]
+  var s = box[0]
+  for r in 1 .. N - 1: s = op(s, box[r])
+  y = s""",
+     "or in f32 with `as f32`", [("var s = box[0]", "var s = box[0] as f32"), ("op(s, box[r])", "op(s, box[r] as f32)"),
+                                 ("y = s", "y = s as T")], False, ["--dtype", "bf16", "--op", "sum"]),
+    ("wrong-result", 3, REDUCE, """
+  mailbox box[N] of T[M] sync ll
+  forall p in ranks: x -> p.box[me]
+  var s = box[0]
+  for r in 1 .. N - 1: s = op(s, box[r])
+  y = s""",
+     "or declare `order fixed`", [("64Ki {", "64Ki order fixed {")], False, ["--dtype", "f16", "--op", "sum"]),
     ("read-without-arrival", 3, SHIFT, """
   mailbox box[1] of T[M] sync ll
   mailbox more[1] of T[M] sync ll
