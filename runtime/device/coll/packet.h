@@ -17,12 +17,27 @@ struct Packet {
   __device__ static u32 count(u64 elements) { return u32((elements + kElements - 1) / kElements); }
 };
 
+namespace detail {
+
+/// What is done to each of a few words is written by halves: NVRTC takes long to undo loops, also those of two rounds.
+template <u32 kWords>
+__device__ inline void selectWords(bool first, const u32 *a, const u32 *b, u32 *to) {
+  constexpr u32 kHalf = kWords / 2;
+  if constexpr (kWords == 1) {
+    *to = first ? *a : *b;
+  } else {
+    selectWords<kHalf>(first, a, b, to);
+    selectWords<kWords - kHalf>(first, a + kHalf, b + kHalf, to + kHalf);
+  }
+}
+
+} // namespace detail
+
 /// `a` or `b`, word by word, so that both stay in registers.
 template <class P>
 __device__ inline P select(bool first, const P &a, const P &b) {
   P p;
-#pragma unroll
-  for (u32 w = 0; w < P::kWords; ++w) p.word[w] = first ? a.word[w] : b.word[w];
+  detail::selectWords<P::kWords>(first, a.word, b.word, p.word);
   return p;
 }
 

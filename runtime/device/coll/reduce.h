@@ -142,8 +142,23 @@ struct Max {
 struct Avg : Sum {};
 
 namespace detail {
+
 template <class Op> constexpr bool kAverages = false;
 template <> constexpr bool kAverages<Avg> = true;
+
+/// into = into op v, element by element, by halves (see selectWords); where these are all of kRanks ranks, as a reduction.
+template <class Op, u32 kCount, int kRanks = 0, class W>
+__device__ inline void applyEach(W *into, const W *v) {
+  constexpr u32 kHalf = kCount / 2;
+  if constexpr (kCount > 1) {
+    applyEach<Op, kHalf, kRanks>(into, v);
+    applyEach<Op, kCount - kHalf, kRanks>(into + kHalf, v + kHalf);
+  } else {
+    *into = Op::apply(*into, *v);
+    if constexpr (kRanks != 0 && kAverages<Op>) *into = ptx::multiply(*into, W(1) / kRanks);
+  }
+}
+
 } // namespace detail
 
 /// Elements of a packet in the accumulator's type.
@@ -154,21 +169,10 @@ struct Accumulator {
   static constexpr u32 kUnits = P::kWords / A::kWords, kPer = A::kElements;
   Wide value[P::kElements];
 
-  __device__ void start(const P &p) {
-#pragma unroll
-    for (u32 u = 0; u < kUnits; ++u) A::widen(p.word + u * A::kWords, value + u * kPer);
-  }
+  __device__ void start(const P &p) { startUnits<kUnits>(p.word, value); }
 
   template <class Op>
-  __device__ void take(const P &p) {
-#pragma unroll
-    for (u32 u = 0; u < kUnits; ++u) {
-      Wide v[kPer];
-      A::widen(p.word + u * A::kWords, v);
-#pragma unroll
-      for (u32 e = 0; e < kPer; ++e) value[u * kPer + e] = Op::apply(value[u * kPer + e], v[e]);
-    }
-  }
+  __device__ void take(const P &p) { takeUnits<Op, kUnits>(p.word, value); }
 
   /// After the packets of kRanks ranks: what is left to do before rounding.
   template <class Op, int kRanks>
@@ -185,44 +189,59 @@ struct Accumulator {
     for (u32 u = 0; u < kUnits; ++u) A::narrow(value + u * kPer, p.word + u * A::kWords);
     return p;
   }
+
+private:
+  template <u32 kCount>
+  __device__ static void startUnits(const u32 *words, Wide *into) {
+    constexpr u32 kHalf = kCount / 2;
+    if constexpr (kCount == 1) {
+      A::widen(words, into);
+    } else {
+      startUnits<kHalf>(words, into);
+      startUnits<kCount - kHalf>(words + kHalf * A::kWords, into + kHalf * kPer);
+    }
+  }
+
+  template <class Op, u32 kCount>
+  __device__ static void takeUnits(const u32 *words, Wide *into) {
+    constexpr u32 kHalf = kCount / 2;
+    if constexpr (kCount == 1) {
+      Wide v[kPer];
+      A::widen(words, v);
+      detail::applyEach<Op, kPer>(into, v);
+    } else {
+      takeUnits<Op, kHalf>(words, into);
+      takeUnits<Op, kCount - kHalf>(words + kHalf * A::kWords, into + kHalf * kPer);
+    }
+  }
 };
 
 namespace detail {
 
-template <class Op, int kRanks, class W>
-__device__ inline W combineElement(W a, W b) {
-  if constexpr (kRanks != 0 && kAverages<Op>) return ptx::multiply(Op::apply(a, b), W(1) / kRanks);
-  else return Op::apply(a, b);
-}
-
-/// The elements of A::kWords words.
-template <class Op, class A, int kRanks>
-__device__ inline void combineWords(const u32 *a, const u32 *b, u32 *to) {
-  typename A::Wide x[A::kElements], y[A::kElements];
-  A::widen(a, x), A::widen(b, y);
-  x[0] = combineElement<Op, kRanks>(x[0], y[0]);
-  if constexpr (A::kElements > 1) {
-#pragma unroll
-    for (u32 e = 1; e < A::kElements; ++e) x[e] = combineElement<Op, kRanks>(x[e], y[e]);
+/// kUnits units of A::kWords words.
+template <class Op, class A, int kRanks, u32 kUnits>
+__device__ inline void combineUnits(const u32 *a, const u32 *b, u32 *to) {
+  constexpr u32 kHalf = kUnits / 2, kWords = kHalf * A::kWords;
+  if constexpr (kUnits == 1) {
+    typename A::Wide x[A::kElements], y[A::kElements];
+    A::widen(a, x), A::widen(b, y);
+    applyEach<Op, A::kElements, kRanks>(x, y);
+    A::narrow(x, to);
+  } else {
+    combineUnits<Op, A, kRanks, kHalf>(a, b, to);
+    combineUnits<Op, A, kRanks, kUnits - kHalf>(a + kWords, b + kWords, to + kWords);
   }
-  A::narrow(x, to);
 }
 
 } // namespace detail
 
 /// a op b, rounded once; where these are all, a reduction over kRanks. Word by word, which compiles faster than two
-/// accumulators; and what is small without a loop, which NVRTC takes its time to undo.
+/// accumulators.
 template <class Op, class T, int kRanks = 0, class P>
 __device__ inline P combine(const P &a, const P &b) {
   using A = Arithmetic<T>;
   P p;
-  if constexpr (P::kWords == 2 * A::kWords) {
-    detail::combineWords<Op, A, kRanks>(a.word, b.word, p.word);
-    detail::combineWords<Op, A, kRanks>(a.word + A::kWords, b.word + A::kWords, p.word + A::kWords);
-  } else {
-#pragma unroll
-    for (u32 w = 0; w < P::kWords; w += A::kWords) detail::combineWords<Op, A, kRanks>(a.word + w, b.word + w, p.word + w);
-  }
+  detail::combineUnits<Op, A, kRanks, P::kWords / A::kWords>(a.word, b.word, p.word);
   return p;
 }
 

@@ -78,8 +78,8 @@ struct Mailbox {
   /// the others, or ranks would differ in the sign of a zero; the functions of slots.h do it.
   __device__ static P sent(const P &data) {
     P p;
-#pragma unroll
-    for (u32 w = 0; w < P::kWords; w += 2) Spare<T>::canonical(data.word + w, p.word + w);
+    Spare<T>::canonical(data.word, p.word);
+    Spare<T>::canonical(data.word + 2, p.word + 2);
     return p;
   }
 
