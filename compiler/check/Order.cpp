@@ -65,12 +65,17 @@ Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
 }
 
 // Ticks are compared as signed numbers, and in blocks of eight, so that baseline x86-64 does it in vectors.
-void Order::raise(Tick *to, const Tick *from) const {
-  for (int i = 0; i < width; i += 8)
-    for (int j = 0; j < 8; ++j) {
+template <bool Least, class Tick>
+static void combineTicks(Tick *to, const Tick *from, std::size_t ticks) {
+  for (std::size_t i = 0; i < ticks; i += 8)
+    for (std::size_t j = 0; j < 8; ++j) {
       const auto a = std::int32_t(to[i + j]), b = std::int32_t(from[i + j]);
-      to[i + j] = Tick(a > b ? a : b);
+      to[i + j] = Tick((a > b) != Least ? a : b);
     }
+}
+
+void Order::raise(Tick *to, const Tick *from) const {
+  combineTicks<false>(to, from, std::size_t(width));
 }
 
 int Order::snapshot(Chain &c) {
@@ -239,7 +244,7 @@ void Order::credit(const ScheduledEvent &e) {
     if (e.step->releases && givers() > 1) release(chain(e.rank, g));
     std::copy_n(chain(e.rank, g).seen, each, given);
     for (int p = 1; p < strands && givers() == 1; ++p)
-      for (std::size_t i = 0; i < each; ++i) given[i] = std::min(given[i], chain(e.rank, p).seen[i]);
+      combineTicks<true>(given, chain(e.rank, p).seen, each);
     if (weak() && !e.step->releases) std::fill_n(given + width, width, 0);
   }
 }
@@ -322,6 +327,7 @@ void Order::branch(const ScheduledEvent &e, Chain &c, std::size_t number) {
 // launches that have ended; of events within a launch, those of another class are told apart only if `exact`.
 void Order::boundary() {
   const Tick start = startOf(launch + 1);
+  std::vector<Tick> known;
   for (int r = 0; r < ranks; ++r) {
     for (int p = 0; p < strands; ++p) {
       Chain &c = chain(r, p);
@@ -335,18 +341,12 @@ void Order::boundary() {
       std::fill_n(c.pending, width, Tick(0));
     }
     auto spread = [&](Tick *Chain::*clock) {
-      for (int i = 0; i < components() * (1 + branchWidth); ++i) {
-        Tick known = 0;
-        for (int p = 0; p < strands; ++p) {
-          const Tick t = (chain(r, p).*clock)[i];
-          known = std::max(known, exact ? t : launchOf(t));
-        }
-        if (isOf(i, r)) known = start;
-        for (int p = 0; p < strands; ++p) {
-          Tick &t = (chain(r, p).*clock)[i];
-          t = std::max(t, known);
-        }
-      }
+      known.assign(std::size_t(width), 0);
+      for (int p = 0; p < strands; ++p) raise(known.data(), chain(r, p).*clock);
+      for (int i = 0; i < components() * (1 + branchWidth) && !exact; ++i) known[std::size_t(i)] = launchOf(known[std::size_t(i)]);
+      std::fill_n(known.begin() + component(r, 0), each(), start);
+      std::fill_n(known.begin() + components() + component(r, 0) * branchWidth, each() * branchWidth, start);
+      for (int p = 0; p < strands; ++p) raise(chain(r, p).*clock, known.data());
     };
     spread(&Chain::seen);
     if (weak()) spread(&Chain::caused);

@@ -120,10 +120,6 @@ private:
   int branchComponent(int rank, int strand, int i) const {
     return components() + component(rank, strand) * branchWidth + i;
   }
-  bool isOf(int component, int rank) const {
-    if (component >= components()) component = (component - components()) / branchWidth;
-    return component / each() == rank;
-  }
 
   void reset();
   void perform(const ScheduledEvent &e);
