@@ -30,17 +30,19 @@ def one(tool, member, seeds):
             return []
 
     verdicts = check(ranks)
-    looked = {v["ranks"] for v in verdicts}
+    looked = {v["ranks"] for v in verdicts if v["verdict"] != "not checked"}
     if looked != set(ranks):
         findings.append("%s: verdicts for %s ranks, not for %s" % (member["member"], sorted(looked), ranks))
     for v in verdicts:
+        if v["verdict"] == "not checked" and v["diagnostics"][0]["kind"] == "not-lowered":
+            continue  # a type that cannot be emitted yet
         if v["verdict"] != "proved":
             findings.append("%s, N = %d: %s" % (member["member"], v["ranks"], v))
     for v in check([n for n in ranks if n <= 8][:3], "--strict"):
         kinds = [d["kind"] for d in v["diagnostics"] if d["severity"] == "error"]
         if v["verdict"] == "proved" and v["assumptions"]:
             findings.append("%s --strict, N = %d, rests on %s" % (member["member"], v["ranks"], v["assumptions"]))
-        elif v["verdict"] != "proved" and "atomicity-not-declared" not in kinds:
+        elif v["verdict"] == "refuted" and "atomicity-not-declared" not in kinds:
             findings.append("%s --strict, N = %d: %s" % (member["member"], v["ranks"], v))
     few = str(max(member["minRanks"], 3)) if member["maxRanks"] >= 3 else str(member["maxRanks"])
     for more in [["--seeds", seeds], ["--seeds", seeds, "--on", "interpreter"]]:
