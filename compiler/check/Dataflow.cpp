@@ -30,6 +30,7 @@ Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &class
     storage.emplace_back(expansion, sizes, symbols, r, alias);
     Rank &rank = ranks.emplace_back();
     rank.elements.assign(program.values.size(), -1);
+    rank.pieces.assign(program.values.size(), 0);
     rank.values.resize(program.values.size() * classes.count());
   }
 }
@@ -179,6 +180,14 @@ std::optional<std::uint64_t> Dataflow::extent(int rank, const Step &step) {
              "give it a value on every rank before it is used");
       return std::nullopt;
     }
+    const bool pieces = expansion.lengths[step.length].kind == ir::Length::Kind::Piece;
+    if (std::uint64_t(has) != n && pieces && r.pieces[operand] != step.piece) {
+      refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+             name + " is piece " + std::to_string(r.pieces[operand]) + " on rank " + std::to_string(rank) + " where piece " +
+                 std::to_string(step.piece) + " is used, and pieces may differ in length",
+             "use pieces of the same number together");
+      return std::nullopt;
+    }
     if (std::uint64_t(has) != n) {
       refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
              name + " has " + std::to_string(has) + " elements on rank " + std::to_string(rank) + " where " +
@@ -197,7 +206,7 @@ bool Dataflow::perform(int rank, const Step &step) {
   const bool reached = *n > classes.begin(r.packets);
   if (step.kind == Kind::Send) {
     if (step.value != ir::kNone && step.peer == rank) {
-      r.elements[step.value] = std::int64_t(*n);
+      r.elements[step.value] = std::int64_t(*n), r.pieces[step.value] = step.piece;
       if (reached) value(r, step.value) = value(r, step.a);
     } else if (reached) {
       send(rank, step, *n);
@@ -217,7 +226,7 @@ bool Dataflow::perform(int rank, const Step &step) {
     default: operate(rank, step);
     }
   }
-  if (step.value != ir::kNone) r.elements[step.value] = std::int64_t(*n);
+  if (step.value != ir::kNone) r.elements[step.value] = std::int64_t(*n), r.pieces[step.value] = step.piece;
   return !refutation;
 }
 

@@ -56,6 +56,7 @@ private:
     std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end
     std::vector<int> announced;         ///< the same of announcements
     std::vector<std::int64_t> elements; ///< per value; -1: not defined
+    std::vector<int> pieces;            ///< per value that is a piece: its number
     std::vector<Content> values;        ///< per value and class
   };
 

@@ -213,6 +213,11 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
       store(*s);
       continue;
     }
+    if (const auto *s = std::get_if<Assign>(&stmt->op())) {
+      body.announce(s->where);
+      out.line(values.text(s->variable) + " = " + stripped(values.elements(s->value)) + ";");
+      continue;
+    }
     values.define(*stmt);
     const ValueId v = resultOf(*stmt);
     if (program.values[v].spread == Spread::Everywhere || usedByNumbersAlone(v)) continue;

@@ -69,7 +69,9 @@ bool RowsEmitter::meets(const Program &program, const Stmt &stmt) {
   if (const Block *inner = bodyOf(stmt))
     walk(*inner, [&](const Stmt &s) {
       const auto *store = std::get_if<Store>(&s.op());
-      found |= std::holds_alternative<RowReduce>(s.op()) || (store && store->perRow && program.values[store->value].spread == Spread::Row);
+      const auto *set = std::get_if<Assign>(&s.op());
+      found |= std::holds_alternative<RowReduce>(s.op()) || (store && store->perRow && program.values[store->value].spread == Spread::Row) ||
+               (set && program.values[set->variable].spread == Spread::Row);
     });
   return found;
 }
@@ -159,13 +161,18 @@ void RowsEmitter::declareVariables(const Groups &groups) {
   for (const Group &group : groups)
     for (const Stmt *stmt : group.stmts)
       BodyEmitter::each(*stmt, [&](const Stmt &s) {
-        if (const auto *set = std::get_if<Assign>(&s.op()); set && uses[set->variable].groups.size() > 1) variables.insert(set->variable);
+        if (const auto *set = std::get_if<Assign>(&s.op()); set && (uses[set->variable].groups.size() > 1 || program.values[set->variable].spread == Spread::Row)) variables.insert(set->variable);
       });
   for (ValueId v : variables)
     if (!kept.taken.count(v)) declareForAll(v);
 }
 
 void RowsEmitter::declareForAll(ValueId v) {
+  if (program.values[v].spread == Spread::Row) {
+    const std::string name = free.unique(nameFor(v));
+    out.line(numberType(v) + " " + name + " = {};");
+    return values.set(v, name, Expressions::Form::Elements);
+  }
   const std::string name = free.unique(nameFor(v)), here = name + "[k]";
   const bool packet = program.keepsPackets(program.values[v]);
   out.line((packet ? "Packet" : values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements")) + " " + name +
@@ -183,7 +190,7 @@ void RowsEmitter::takeKept() {
     const std::string &from = names.kept.at(v);
     if (value.spread == Spread::Row) {
       const std::string name = free.unique(nameFor(v));
-      out.line("const " + numberType(v) + " " + name + " = " + from + "::getOfRow(launch, row);");
+      out.line((value.variable ? "" : "const ") + numberType(v) + " " + name + " = " + from + "::getOfRow(launch, row);");
       values.set(v, name, Expressions::Form::Elements);
       continue;
     }

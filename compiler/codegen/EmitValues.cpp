@@ -99,7 +99,9 @@ void BodyEmitter::reduce(const Reduce &s) {
 }
 
 void BodyEmitter::reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slot) {
-  out.open(declarator(s.result) + " = coll::reduceRanks<" + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
+  const bool wide = program.values[s.result].dtype != program.packetType();
+  const std::string name = wide ? declareElements(s) : declarator(s.result);
+  out.open(name + " = coll::reduceRanks" + (wide ? "Wide<" : "<") + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
            variables.at(s.variable) + ") {");
   out.line("return coll::readSlot<" + boxName(box) + ">(launch, " + text(slot) + ", " + slotPacket + ");");
   out.close("});");

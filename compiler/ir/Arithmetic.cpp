@@ -116,6 +116,12 @@ int Arithmetic::combine(ReduceOp op, int a, int b, ast::Span where) {
   return sink.map(function, a, b, sink.typeOf(a), where);
 }
 
+int Arithmetic::mean(ReduceOp op, int sum, int ranks, ast::Span where) {
+  if (op != ReduceOp::Avg) return sum;
+  const DType type = sink.typeOf(sum);
+  return sink.map(Function::Mul, sum, sink.constant(1.0 / ranks, type, where), type, where);
+}
+
 int Arithmetic::call(const ast::Expr &expr, const ast::Call &c, DType type) {
   const auto operand = [&] { return number(*c.args.front(), type); };
   switch (c.function) {

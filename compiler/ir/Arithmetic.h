@@ -42,6 +42,8 @@ public:
   int convert(int value, DType type, ast::Span where);
   /// `op(a, b)` of values of one type, not rounded.
   int combine(ReduceOp op, int a, int b, ast::Span where);
+  /// What is left to do behind a reduction over so many ranks: of `avg`, 1/ranks times the sum.
+  int mean(ReduceOp op, int sum, int ranks, ast::Span where);
 
   struct Quantised {
     int value, scale;

@@ -104,7 +104,6 @@ private:
 
   /// A reduction of what is computed of each rank's arguments, from rank 0 up.
   int contributions(const ast::Reduce &r, ReduceOp op) {
-    if (op == ReduceOp::Avg) return refuse(r.op->span, "`avg` of what is computed", "write `reduce(sum, …) / N`"), 0;
     int sum = 0;
     for (int rank = 0; rank < program.ranks && !refused; ++rank) {
       bound[r.variable.name.text] = rank;
@@ -115,7 +114,7 @@ private:
       clause.formula[std::size_t(sum)].folds = rank > 0;
     }
     bound.erase(r.variable.name.text);
-    return sum;
+    return refused ? sum : arithmetic().mean(op, sum, program.ranks, r.body->span);
   }
 
   /// `op(a, b)` of arguments.

@@ -45,9 +45,15 @@ void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
     return;
   }
   const Value from = program.values[v];
-  if (from.spread != Spread::Element) return refuse(span, "a variable that is not a vector", s.mutableVar ? "name what does not change by `let`" : "");
+  if (from.spread == Spread::Everywhere) {
+    diagnostics.error(DiagnosticKind::TypeMismatch, s.value->span, "a `var` is of vectors, and this is one number")
+        .help("begin with a vector, as in `var a = x`; name a number that does not change by `let`, count by the variable of a "
+              "`for`, and give one from outside as a scalar argument");
+    ok = false;
+    return;
+  }
   const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
-  program.values[variable].variable = true;
+  program.values[variable].variable = true, program.values[variable].group = from.group;
   lets[&s] = variable;
   out.push_back(Assign{variable, v, span.begin});
 }

@@ -75,7 +75,12 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   if (type != program.packetType() || program.mailed) return combineWide(c, expr, type, out);
   Combine op{0, c.builtinOp, 0, 0, expr.span.begin};
   if (std::holds_alternative<const ast::Generic *>(c.op)) op.op = *program.op;
-  if (op.op == ReduceOp::Avg) return refuse(expr.span, "operator `avg` of two values", "write `(a + b) * 0.5`"), 0;
+  if (op.op == ReduceOp::Avg) {
+    if (ok)
+      diagnostics.error(DiagnosticKind::WrongArguments, expr.span, "`avg` of two values: it is over all ranks, in `reduce` alone")
+          .help("write `(a + b) * 0.5`, or leave `avg` out of what the algorithm is for: `op in {sum, prod, min, max}`");
+    return ok = false, 0;
+  }
   // A load goes out before a wait begins.
   const bool loadFirst = slice(*c.args[1]).has_value();
   if (loadFirst) op.b = value(*c.args[1], out);
@@ -138,7 +143,6 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
 }
 
 ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Expr &expr, Block &out, bool wide) {
-  if (op == ReduceOp::Avg) return refuse(r.op->span, "`avg` of what is computed", "write `reduce(sum, …) / N`"), 0;
   const DType type = sema::instantiate(r.body->type.element, program.dtype), in = ast::accumulatorOf(type);
   const auto part = [&](Block &to) { return converted(value(*r.body, to, true), in, r.body->span, to); };
   firstOf = r.variable.name.text;
@@ -146,9 +150,9 @@ ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Exp
   firstOf.clear();
   if (!ok) return 0;
   const Value from = program.values[first];
-  if (from.spread != Spread::Element) return refuse(r.body->span, "a reduction of what is constant along a row"), 0;
-  const ValueId sum = program.addValue(std::string(keyword(op)), from.length, in, from.spread);
-  program.values[sum].variable = true;
+  if (from.spread == Spread::Everywhere) return refuse(r.body->span, "a reduction of one number of each rank"), 0;
+  ValueId sum = program.addValue(std::string(keyword(op)), from.length, in, from.spread);
+  program.values[sum].variable = true, program.values[sum].group = from.group;
   out.push_back(Assign{sum, first, expr.span.begin});
   For loop{r.variable.name.text, Index::constant(1), Index::constant(program.ranks - 1), {}, expr.span.begin};
   loops.emplace_back(loop.variable, &out);
@@ -160,6 +164,9 @@ ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Exp
   if (!ok) return 0;
   loop.body.push_back(Assign{sum, both, expr.span.begin});
   out.push_back(std::move(loop));
+  before = std::exchange(block, &out);
+  sum = arithmetic().mean(op, sum, program.ranks, expr.span);
+  block = before;
   return wide ? sum : converted(sum, type, expr.span, out);
 }
 

@@ -3,6 +3,8 @@
 #include "CollParser.h"
 #include "parse/Parser.h"
 
+#include <optional>
+
 namespace coll {
 
 namespace {
@@ -105,7 +107,36 @@ std::string wordsFor(const antlr4::misc::IntervalSet &tokens, const antlr4::dfa:
   return out;
 }
 
+bool beside(antlr4::Token *left, antlr4::Token *right) { return left->getStopIndex() + 1 == right->getStartIndex(); }
+
+/// What other languages have and this one has not, if that is what stands at or before a token: an arrow to the left, and
+/// units of sizes.
+std::optional<SyntaxError> foreignForm(antlr4::Parser *parser, antlr4::Token *token) {
+  antlr4::TokenStream *tokens = parser->getTokenStream();
+  const std::size_t at = token->getTokenIndex(), first = std::min(at, parser->getContext()->getStart()->getTokenIndex());
+  if (at > 0 && token->getType() == CollParser::ID) {
+    antlr4::Token *before = tokens->get(at - 1);
+    std::string unit = token->getText();
+    for (char &c : unit) c = char(std::toupper(static_cast<unsigned char>(c)));
+    if (unit.size() > 1 && unit.back() == 'B') unit.pop_back();
+    if (unit.size() > 1 && unit.back() == 'I') unit.pop_back();
+    if (before->getType() == CollParser::SIZE && unit == "B") // `64KiB`
+      return SyntaxError{DiagnosticKind::Syntax, rangeOf(token), "a size has no `B`", "write `" + before->getText() + "`"};
+    if (before->getType() == CollParser::INT && beside(before, token) && (unit == "K" || unit == "M" || unit == "G"))
+      return SyntaxError{DiagnosticKind::Syntax, rangeOf(token), "`" + token->getText() + "` is no unit of a size",
+                         "sizes have the units `Ki`, `Mi` and `Gi`: write `" + before->getText() + unit + "i`"};
+  }
+  for (std::size_t i = first; i + 1 <= at && i + 1 < tokens->size(); ++i) {
+    antlr4::Token *left = tokens->get(i), *right = tokens->get(i + 1);
+    if (left->getText() == "<" && right->getText() == "-" && beside(left, right))
+      return SyntaxError{DiagnosticKind::Syntax, {rangeOf(left).begin, rangeOf(right).end}, "a send has its arrow to the right",
+                         "write `x -> p.box[i]`: the value first, then the slot that it goes to"};
+  }
+  return std::nullopt;
+}
+
 [[noreturn]] void fail(antlr4::Parser *parser, antlr4::Token *token) {
+  if (auto foreign = foreignForm(parser, token)) throw *foreign;
   antlr4::ParserRuleContext *context = parser->getContext();
   std::size_t rule = context->getRuleIndex();
   SyntaxError error{DiagnosticKind::Syntax, rangeOf(token), {}, {}};

@@ -103,8 +103,7 @@ private:
   void reduction(const Stmt &stmt, const Reduce &loop) {
     const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
     if (!slot && !loop.body.empty()) return indices(loop.body.front()); // what peers have in a window
-    if (!slot || (!slot->isVariable(loop.variable) && program.values[loop.result].dtype != program.packetType()))
-      refuse(stmt, "arithmetic on a reduction over slots other than those of all ranks");
+    if (!slot) refuse(stmt, "a reduction of nothing");
     else indices(loop.body.front());
   }
 

@@ -113,8 +113,19 @@ bool resolveOperator(Context &context, Call &call) {
 
 // ---- Functions of data ----
 
+/// A piece is no row: where it ends depends on the number of ranks, and the last ones may be short or empty.
+bool checkNoPiece(Context &context, const Expr &data, const std::string &what) {
+  const std::vector<Extent> &shape = data.type.shape;
+  if (shape.empty() || shape.back().kind != Extent::Kind::Piece) return true;
+  context.error(DiagnosticKind::Misplaced, data.span, what + " of a piece, which is no row: it ends where the number of ranks says, even within a row")
+      .help("reduce whole rows, before they are split or when all of their pieces have come; rows that belong to ranks are an "
+            "argument such as `T[N][R][H]`");
+  return false;
+}
+
 Type checkRow(Context &context, Call &call) {
   if (!checkData(context, *call.args[0], call.callee.text, true)) return error();
+  if (!checkNoPiece(context, *call.args[0], "`" + call.callee.text + "`")) return error();
   Type type = call.args[0]->type;
   if (call.function == Function::RowMean && !isFloatElement(context, type.element))
     return wrong(context, call.args[0]->span, "`rowmean` is for floats; this is `" + str(type) + "`",
@@ -175,6 +186,8 @@ Type checkQuant(Context &context, Call &call) {
     data = false;
   }
   if (!checkScheme(context, *call.args[2]) || !data || isError(target)) return error();
+  const auto *scheme = std::get_if<Call>(&call.args[2]->node);
+  if (!(scheme && scheme->function == Function::PerTensor) && !checkNoPiece(context, *call.args[0], "scales of rows or groups")) return error();
   return valueType(target.element, call.args[0]->type.shape);
 }
 
@@ -197,9 +210,15 @@ Type checkSplit(Context &context, Call &call) {
   Type type = call.args[0]->type;
   Extent piece;
   piece.kind = Extent::Kind::Piece;
-  piece.operands = {type.shape[0], *parts};
-  type.shape[0] = std::move(piece);
-  type.shape.insert(type.shape.begin(), *parts);
+  Extent all = type.shape[0]; // a matrix is split by elements
+  for (std::size_t i = 1; i < type.shape.size(); ++i) {
+    Extent product;
+    product.kind = Extent::Kind::Arith, product.op = '*';
+    product.operands = {std::move(all), type.shape[i]};
+    all = std::move(product);
+  }
+  piece.operands = {std::move(all), *parts};
+  type.shape = {*parts, std::move(piece)};
   return type;
 }
 

@@ -145,7 +145,9 @@ Type combineValues(Context &context, Binary &binary, Span where) {
   auto element = commonElement(context, a.element, b.element);
   if (!element) return mismatch(context, lhs, rhs, where, op, "convert one side with `as`");
   auto shape = commonShape(a.shape, b.shape);
-  if (!shape) return mismatch(context, lhs, rhs, where, op, "their extents differ");
+  const auto isPiece = [](const Type &type) { return !type.shape.empty() && type.shape.back().kind == Extent::Kind::Piece; };
+  if (!shape)
+    return mismatch(context, lhs, rhs, where, op, isPiece(a) || isPiece(b) ? "their extents differ: a piece may end within a row, so a row cannot stand beside it" : "their extents differ");
   return valueType(*element, std::move(*shape));
 }
 
@@ -174,8 +176,29 @@ Type checkArithmetic(Context &context, Binary &binary, Span where) {
   return mismatch(context, *binary.lhs, *binary.rhs, where, spelling(binary.op), "");
 }
 
+bool isN(const Expr &expr) {
+  const auto *name = std::get_if<NameRef>(&expr.node);
+  const auto *builtin = name ? std::get_if<Builtin>(&name->ref) : nullptr;
+  return builtin && *builtin == Builtin::N;
+}
+
+/// Sums with a rank are modulo N, so each is less than N.
+void warnOfModulo(Context &context, const Binary &binary, Span where) {
+  const bool left = binary.lhs->type.kind == Kind::Rank && isN(*binary.rhs);
+  const bool right = binary.rhs->type.kind == Kind::Rank && isN(*binary.lhs);
+  if (!left && !right) return;
+  const BinaryOp less = left ? BinaryOp::Lt : BinaryOp::Gt, notLess = left ? BinaryOp::Ge : BinaryOp::Le;
+  const bool always = binary.op == less || binary.op == BinaryOp::Ne, never = binary.op == notLess || binary.op == BinaryOp::Eq;
+  if (!always && !never) return;
+  context.diagnostics
+      .warning(DiagnosticKind::OutOfRange, where, always ? "this is always true: a rank is less than `N`, and a sum with one is modulo `N`"
+                                                         : "this is never true: a rank is less than `N`, and a sum with one is modulo `N`")
+      .help("`% N` makes a plain integer of a rank: `(me - root) % N + k < N`");
+}
+
 Type checkComparison(Context &context, Binary &binary, Span where) {
   const Type &a = binary.lhs->type, &b = binary.rhs->type;
+  warnOfModulo(context, binary, where);
   bool integers = isIntegerLike(context, a) && isIntegerLike(context, b);
   bool conditions = a.kind == Kind::Bool && b.kind == Kind::Bool;
   if (!integers && !conditions) {

@@ -30,10 +30,12 @@ static const std::vector<DType> &emittable(const Member &member) {
   return member.lowered ? member.loweredDtypes : member.dtypes;
 }
 
-static std::string memberLine(const Member &member, bool canEmit) {
+static std::string memberLine(const Member &member, bool canEmit, std::size_t width) {
   const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
+  std::string name = member.name;
+  name.resize(std::max(width, name.size()), ' ');
   return llvm::formatv(
-             "{0,-35} {1,-13} {2,-15} {3}{4}{5}{6}\n", member.name, ranks,
+             "{0} {1,-13} {2,-15} {3}{4}{5}{6}\n", name, ranks,
              member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(emittable(member)), " "),
              member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
              member.usesMulticast ? "; uses multicast" : "", canEmit ? "" : "; not there yet")
@@ -59,11 +61,18 @@ static Exit list(const Arguments &arguments) {
       arguments.hasOperand() ? std::vector<std::string>{arguments.what()} : standardLibrary();
   std::string text;
   llvm::json::Array array;
+  std::vector<std::shared_ptr<const Program>> programs;
+  std::size_t width = 35;
   for (const std::string &source : sources) {
-    const auto program = loadProgram(source);
+    programs.push_back(loadProgram(source));
+    for (const Member &member : programs.back()->members()) width = std::max(width, member.name.size());
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string &source = sources[i];
+    const auto &program = programs[i];
     for (const Member &member : program->members()) {
       const bool emitted = canEmit(*program, member);
-      text += memberLine(member, emitted);
+      text += memberLine(member, emitted, width);
       array.push_back(toJson(source, member, emitted));
     }
   }

@@ -208,8 +208,7 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
   return {};
 }
 
-Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
-                               std::span<const std::uint64_t> extents) const {
+Result<void> LaunchPlan::checkExtents(std::span<const std::uint64_t> extents) const {
   const auto bad = [&](const std::string &text) {
     return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
   };
@@ -221,8 +220,15 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
   if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)
     return bad(std::to_string(elements) + " elements are more than " + std::to_string(Manifest::kMostChunks) +
                " chunks of it");
-  if (manifest.domain.rows)
-    if (auto good = checkRows(extents); !good) return good;
+  return manifest.domain.rows ? checkRows(extents) : Result<void>();
+}
+
+Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
+                               std::span<const std::uint64_t> extents) const {
+  const auto bad = [&](const std::string &text) {
+    return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
+  };
+  if (auto good = checkExtents(extents); !good) return good;
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Manifest::Argument &argument = manifest.arguments[i];
     const auto address = reinterpret_cast<std::uintptr_t>(pointers[i]);

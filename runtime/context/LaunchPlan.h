@@ -72,6 +72,8 @@ public:
     return product(arguments[argument], extents);
   }
 
+  /// Whether the capacity allows the extents, and what goes by rows their length.
+  Result<void> checkExtents(std::span<const std::uint64_t> extents) const;
   /// Whether the arguments are such as the contract and the capacity allow. `extents` and `pointers` must have the
   /// right number of elements.
   Result<void> check(int rank, std::span<void *const> pointers, std::span<const std::uint64_t> extents) const;

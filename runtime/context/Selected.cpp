@@ -1,7 +1,9 @@
 // Context::collective: members of one collective and NCCL, chosen at each launch.
 #include "context/Backend.h"
+#include "context/LaunchPlan.h"
 
 #include <algorithm>
+#include <map>
 
 namespace coll {
 
@@ -11,6 +13,8 @@ struct SelectedCollective::State {
         maxCtas(request.selection.maxCtas), call{0, request.dtype, ranks, request.inplace, request.op} {}
 
   std::uint64_t bytesOf(std::span<const std::uint64_t> extents) const;
+  bool isLoaded(const Choice &choice) const;
+  Error refusal(std::span<const std::uint64_t> extents) const;
 
   Backend &backend;
   const int ranks;
@@ -18,24 +22,37 @@ struct SelectedCollective::State {
   const unsigned maxCtas;
   const Call call; ///< but for its bytes
   std::vector<std::pair<std::string, Collective>> members; ///< by the name of the choice
+  std::map<std::string, LaunchPlan> rows; ///< of those that go by rows: they take whole packets, so short rows take more room
+  Result<void> takes(const Choice &choice, std::span<const std::uint64_t> extents) const {
+    const auto plan = rows.find(choice.name);
+    return plan == rows.end() ? Result<void>() : plan->second.checkExtents(extents);
+  }
   std::optional<Manifest> contract;
+  std::optional<LaunchPlan> plan; ///< of the contract
   std::optional<NcclCall> nccl;
 };
 
+bool SelectedCollective::State::isLoaded(const Choice &choice) const {
+  return choice.isNccl() ? nccl.has_value()
+                         : std::any_of(members.begin(), members.end(), [&](auto &each) { return each.first == choice.name; });
+}
+
+/// Why nothing can be chosen.
+Error SelectedCollective::State::refusal(std::span<const std::uint64_t> extents) const {
+  Call sized = call;
+  sized.bytes = bytesOf(extents);
+  for (const Choice &choice : selector.ranked(sized))
+    if (auto taken = takes(choice, extents); isLoaded(choice) && !taken) return taken.error();
+  return {Error::Code::BadInput, "`" + contract->collective + "`: no member and no NCCL for " + std::to_string(sized.bytes) + " bytes"};
+}
+
 /// Bytes of the largest argument.
-std::uint64_t SelectedCollective::State::bytesOf(std::span<const std::uint64_t> values) const {
+std::uint64_t SelectedCollective::State::bytesOf(std::span<const std::uint64_t> extents) const {
   std::uint64_t most = 0;
-  for (const Manifest::Argument &argument : contract->arguments) {
-    std::uint64_t bytes = sizeOf(argument.dtype);
-    bool large = false;
-    for (const std::string &extent : argument.extents) {
-      const auto at = std::find(contract->extents.begin(), contract->extents.end(), extent) - contract->extents.begin();
-      const std::uint64_t factor = std::size_t(at) < contract->extents.size() ? values[std::size_t(at)]
-                                   : extent == "N"                            ? std::uint64_t(ranks)
-                                                                              : std::stoull(extent);
-      large |= __builtin_mul_overflow(bytes, factor, &bytes);
-    }
-    most = std::max(most, large ? UINT64_MAX : bytes);
+  for (std::size_t i = 0; i < contract->arguments.size(); ++i) {
+    std::uint64_t bytes = plan->argumentElements(i, extents);
+    if (__builtin_mul_overflow(bytes, std::uint64_t(sizeOf(contract->arguments[i].dtype)), &bytes)) bytes = UINT64_MAX;
+    most = std::max(most, bytes);
   }
   return most;
 }
@@ -53,7 +70,11 @@ const Choice &SelectedCollective::choose(std::span<const std::uint64_t> extents)
   if (extents.size() != state->contract->extents.size()) return kNone;
   Call call = state->call;
   call.bytes = state->bytesOf(extents);
-  return state->selector.ranked(call).front();
+  const std::vector<Choice> &ranked = state->selector.ranked(call);
+  if (state->rows.empty()) return ranked.front();
+  const auto takes = [&](const Choice &choice) { return state->isLoaded(choice) && bool(state->takes(choice, extents)); };
+  const auto best = std::find_if(ranked.begin(), ranked.end(), takes);
+  return best == ranked.end() ? kNone : *best;
 }
 
 Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buffers,
@@ -69,7 +90,7 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
   if (extents.size() != contract.extents.size())
     return bad("it takes " + std::to_string(contract.extents.size()) + " extents");
   const Choice &choice = choose(extents);
-  if (!choice) return bad("no member and no NCCL for " + std::to_string(state->bytesOf(extents)) + " bytes");
+  if (!choice) return state->refusal(extents);
   if (choice.isNccl()) {
     for (const std::vector<void *> &ofRank : buffers)
       if (ofRank.size() != contract.arguments.size())
@@ -96,21 +117,23 @@ Result<SelectedCollective> Context::collective(const Program &program, const Col
   if (!selector) return selector.error();
   auto made = std::make_shared<SelectedCollective::State>(*this, std::move(*selector), request);
   bool usesNccl = false;
-  for (const Selector::Step &step : made->selector.steps(made->call)) {
-    const Choice &choice = step.choices.front();
-    usesNccl |= choice.isNccl();
-    if (!choice || choice.isNccl()) continue;
-    if (std::any_of(made->members.begin(), made->members.end(), [&](auto &each) { return each.first == choice.name; }))
-      continue;
-    auto member = load(program, {request.collective + "." + choice.name, ranks(), request.dtype, request.op});
-    if (!member) return member.error();
-    made->members.emplace_back(choice.name, *member);
-  }
+  for (const Selector::Step &step : made->selector.steps(made->call))
+    for (const Choice &choice : step.choices) {
+      // What is second best has a turn only where the best may not take rows as short as a call's.
+      if (&choice != &step.choices.front() && made->rows.empty()) break;
+      usesNccl |= choice.isNccl() && &choice == &step.choices.front();
+      if (!choice || choice.isNccl() || made->isLoaded(choice)) continue;
+      auto member = load(program, {request.collective + "." + choice.name, ranks(), request.dtype, request.op});
+      if (!member) return member.error();
+      made->members.emplace_back(choice.name, *member);
+      if (member->manifest().domain.rows) made->rows.emplace(choice.name, LaunchPlan(made->members.back().second.manifest()));
+    }
   if (made->members.empty())
     return Error{Error::Code::BadInput, "no member of `" + request.collective + "` would ever be chosen for " +
                                             std::to_string(ranks()) + " ranks and " +
                                             std::string(keyword(request.dtype))};
   made->contract = made->members.front().second.manifest();
+  made->plan.emplace(*made->contract);
   made->nccl = NcclCall::of(*made->contract);
   if (usesNccl && !made->nccl)
     return Error{Error::Code::BadInput, "NCCL has no `" + request.collective + "` with these arguments"};

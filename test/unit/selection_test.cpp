@@ -313,4 +313,29 @@ TEST(Context, LaunchesWhatSelectionTakes) {
   EXPECT_FALSE(allreduce->launch(std::span(none).first(1), tooMany));
 }
 
+/// A row takes whole packets, which are longer in some modes, so for short rows the best by size may have no room.
+TEST(Context, TakesWhatHasRoomForShortRows) {
+  auto context = Context::create({.ranks = 2, .fabric = FabricKind::Emulated});
+  if (!context) GTEST_SKIP() << context.error().text;
+  CollectiveRequest request{.collective = "allreduce_rmsnorm"};
+  request.selection.table = R"({"version": 1, "sections": [{"gpu": "NVIDIA H200", "collective": "allreduce_rmsnorm",
+    "ranks": 2, "dtype": "f32", "floors": {"emptyNode": 0.4, "oneWay": 0.7, "linkGBs": 400},
+    "times": {"oneshot.sentinel": [[1048576, 0.001]], "oneshot.ll": [[1048576, 9]], "oneshot.barrier": [[1048576, 10]]}}]})";
+  auto norm = context->collective(library("allreduce_rmsnorm"), request);
+  if (!norm && norm.error().code == Error::Code::MachineLacks) GTEST_SKIP() << norm.error().text;
+  ASSERT_TRUE(norm) << norm.error().text;
+  const auto chosen = [&](std::uint64_t rows, std::uint64_t length) {
+    const std::uint64_t extents[] = {rows, length};
+    return norm->choose(extents).name;
+  };
+  EXPECT_EQ(chosen(65536, 4), "oneshot.sentinel");
+  EXPECT_EQ(chosen(100000, 1), "oneshot.ll") << "with 2 elements a packet, not 4";
+  EXPECT_EQ(chosen(200000, 1), "");
+  const std::uint64_t tooShort[] = {200000, 1};
+  std::vector<std::vector<void *>> none(2, std::vector<void *>(4));
+  auto refused = norm->launch(none, tooShort);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("rows of `H` = 1 elements"), std::string::npos) << refused.error().text;
+}
+
 } // namespace
