@@ -154,6 +154,10 @@ private:
   void closeFor(const For &s);
   void forRanks(const ForRanks &loop);
   void eachRank(const ForRanks &loop);
+  /// Whether nothing in a loop is to be done for this rank itself.
+  bool goesToOthers(const ForRanks &loop) const;
+  /// Declares what this rank keeps of what a loop sends, unless it has been declared.
+  void declareOwn(const ForRanks &loop);
   /// What goes to all ranks at once; `others`: this rank need not get it.
   bool multicast(const ForRanks &loop, bool others);
   void openHops(const ForRanks &loop, int first);

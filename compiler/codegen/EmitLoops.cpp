@@ -54,14 +54,13 @@ void BodyEmitter::forRanks(const ForRanks &loop) {
 void BodyEmitter::eachRank(const ForRanks &loop) {
   for (const Stmt &s : loop.body)
     if (std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Read>(s.op())) return eachSlot(loop);
-  const bool others = llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
+  const bool others = goesToOthers(loop);
   if (isCounted(loop)) return sendMessages(loop);
   if (loadsFirst(loop)) return loadThenSend(loop, others);
-  for (const Stmt &s : loop.body)
-    if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own)) {
-      if (others) valueNames[send->own] = nameOf(send->value);
-      else declare(send->own);
-    }
+  if (!others) declareOwn(loop);
+  else for (const Stmt &s : loop.body)
+    if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own))
+      valueNames[send->own] = nameOf(send->value);
   if (multicast(loop, others)) return;
   out.directive("#pragma unroll");
   const auto *only = loop.body.size() == 1 ? std::get_if<Send>(&loop.body.front().op()) : nullptr;
@@ -76,6 +75,16 @@ void BodyEmitter::eachRank(const ForRanks &loop) {
   openHops(loop, others ? 1 : 0);
   for (const Stmt &s : loop.body) rankStatement(s, loop);
   out.close("}");
+}
+
+bool BodyEmitter::goesToOthers(const ForRanks &loop) const {
+  return llvm::all_of(loop.body, [&](const Stmt &s) { return skipsSelf(s, loop); });
+}
+
+void BodyEmitter::declareOwn(const ForRanks &loop) {
+  for (const Stmt &s : loop.body)
+    if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own))
+      if (!valueNames.count(send->own)) declare(send->own);
 }
 
 bool BodyEmitter::multicast(const ForRanks &loop, bool others) {

@@ -181,6 +181,8 @@ void BodyEmitter::declareOutliving(const Block &stmts, std::size_t begin, std::s
     if (ValueId v = resultOf(stmts[s]); v != kNone && !valueNames.count(v))
       if (program.values[v].variable || uses[v] > inside[v])
         if (!isInline(stmts[s])) isElements(stmts[s]) ? declareElements(v) : declare(v);
+  for (std::size_t s = begin; s < end; ++s)
+    if (const auto *loop = std::get_if<ForRanks>(&stmts[s].op()); loop && !goesToOthers(*loop)) declareOwn(*loop);
 }
 
 SourceOffset BodyEmitter::whereOf(const Stmt &stmt) {
