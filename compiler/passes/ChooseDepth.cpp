@@ -6,12 +6,19 @@ namespace coll::passes {
 
 using namespace ir;
 
+/// Proves a program as it is; with `strict`, where that does not hold, with the fences that PTX asks for.
+static check::Verdict proveFenced(Program &program, const check::Options &options) {
+  check::Verdict verdict = check::check(program, options);
+  if (verdict.proved || !options.strict) return verdict;
+  addStrictFences(program);
+  return check::check(program, options);
+}
+
 /// Proves the program, with credits where nothing else is credit enough and the author leaves it open.
 static check::Verdict prove(Program &program, const check::Options &options) {
   for (;;) {
     Program tried = program;
-    if (options.strict) addStrictFences(tried);
-    check::Verdict verdict = check::check(tried, options);
+    check::Verdict verdict = proveFenced(tried, options);
     const bool open = !verdict.proved && verdict.refutation->noDepthHelps &&
                       program.mailboxes[verdict.refutation->first.box].reuse == Reuse::Auto;
     if (!open) {
