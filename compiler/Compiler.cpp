@@ -236,6 +236,12 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
   const std::size_t before = diagnostics.list.size();
   result.proved = lower(*program, context, {}, unused, "choose-depth");
   if (!result.proved && !context.refuted) return std::nullopt;
+  // What is proved and cannot be had is not worth its proof; why not comes before remarks on it.
+  if (result.proved && !(passes::assignMemory(*program, context) && passes::checkEmittable(*program, context))) {
+    std::stable_partition(diagnostics.list.begin() + std::ptrdiff_t(before), diagnostics.list.end(),
+                          [](const Diagnostic &said) { return said.severity == Severity::Error; });
+    return std::nullopt;
+  }
   result.diagram = std::move(context.drawing);
   result.events = std::move(context.events);
   result.counts = std::move(context.counts);

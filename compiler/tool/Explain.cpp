@@ -68,9 +68,9 @@ static std::string lineOf(const Question &question, const selection::Candidates 
       .str();
 }
 
-/// One size: every way with its terms, then those that are none.
+/// One size: every way with its terms, then those that are none. Whether there is any goes to `applies`.
 static std::string explainCall(const Question &question, const Selector &selector,
-                               const selection::Candidates &candidates) {
+                               const selection::Candidates &candidates, bool &applies) {
   const Ranking ranking = rankingOf(question.program, question.collective, selector.ranked(question.call), question.call);
   const std::vector<Choice> &choices = ranking.choices;
   std::string text = llvm::formatv("  {0,-25} {1,9} {2,8} {3,8} {4,8} {5,8} {6,8}  {7,-9} {8}\n", "", "us", "launch",
@@ -85,7 +85,8 @@ static std::string explainCall(const Question &question, const Selector &selecto
     const std::string against = reasonAgainst(question, candidates, member);
     if (!against.empty()) text += llvm::formatv("  {0,-25} no: {1}\n", member.algorithm, against).str();
   }
-  if (choices.empty()) return text + "Nothing applies.\n";
+  applies = !choices.empty();
+  if (!applies) return text + "Nothing applies.\n";
   text += "\n" + choices.front().name + " is chosen";
   if (choices.size() > 1)
     text += "; second best is " + choices[1].name + ", " +
@@ -165,11 +166,12 @@ static Exit explain(const Arguments &arguments) {
 
   if (arguments.has("--gpu")) refuseUnknownGpu(*program, question);
   const Selector selector = orFail(Selector::create(*program, question.collective, question.options));
+  bool applies = true;
   print(question.collective + ", " + std::to_string(question.call.ranks) + " ranks, " +
         std::string(keyword(question.call.dtype)) + (question.call.inplace ? ", in place" : "") +
         (oneSize ? ", " + std::to_string(question.call.bytes) + " bytes" : "") + ":\n" +
-        (oneSize ? explainCall(question, selector, candidatesOf(selector)) : explainSteps(question, selector)));
-  return Exit::Good;
+        (oneSize ? explainCall(question, selector, candidatesOf(selector), applies) : explainSteps(question, selector)));
+  return applies ? Exit::Good : Exit::BadInput;
 }
 
 namespace coll::tool {

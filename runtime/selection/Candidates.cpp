@@ -53,6 +53,7 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
     : program(program), collective(collective), options(withDefaults(options)), tables(std::move(own)) {
   for (const Section &section : builtinTable().sections) tables.sections.push_back(section);
   bool onlyCopies = true;
+  std::vector<const Member *> withMulticast; // where there is none, they are loops
   for (const Member &member : program.members()) {
     if (member.collective != collective) continue;
     onlyCopies &= member.ops.empty();
@@ -60,9 +61,10 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
     if (!options.order.empty() && !member.ops.empty() && member.order != options.order) continue;
     if (member.unsplitBytes > options.unsplitBytes) continue;
     // Who names one means its loops.
-    if (member.usesMulticast && !options.multicast && options.algorithm.empty()) continue;
-    members.push_back(&member);
+    const bool needsMulticast = member.usesMulticast && !options.multicast && options.algorithm.empty();
+    (needsMulticast ? withMulticast : members).push_back(&member);
   }
+  if (members.empty()) members = std::move(withMulticast); // a loop is slow, but right
   // NCCL promises no order of its sums, and neither how many CTAs it takes.
   nccl = options.nccl && options.algorithm.empty() && options.maxCtas == 0 && ncclHas(collective) &&
          (options.order.empty() || onlyCopies);
