@@ -30,6 +30,13 @@ static const std::vector<DType> &emittable(const Member &member) {
   return member.lowered ? member.loweredDtypes : member.dtypes;
 }
 
+/// The types that a member is offered for and cannot be emitted for yet.
+static std::string notYet(const Member &member) {
+  std::vector<DType> missing = member.dtypes;
+  llvm::erase_if(missing, [&](DType type) { return llvm::is_contained(emittable(member), type); });
+  return missing.empty() ? "" : "; not yet " + join(keywords(missing), " ");
+}
+
 static std::string memberLine(const Member &member, bool canEmit, std::size_t width) {
   const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
   std::string name = member.name;
@@ -38,7 +45,7 @@ static std::string memberLine(const Member &member, bool canEmit, std::size_t wi
              "{0} {1,-13} {2,-15} {3}{4}{5}{6}\n", name, ranks,
              member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(emittable(member)), " "),
              member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
-             member.usesMulticast ? "; uses multicast" : "", canEmit ? "" : "; not there yet")
+             member.usesMulticast ? "; uses multicast" : "", canEmit ? notYet(member) : "; not there yet")
       .str();
 }
 

@@ -1,5 +1,7 @@
 #include "tool/Selection.h"
 
+#include "tool/Output.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -115,15 +117,21 @@ std::string coll::tool::describe(const Member &member, const Instance &instance)
   return member.name + ", " + std::to_string(instance.ranks) + " ranks, " + describeTypes(member, instance);
 }
 
-static bool canCompile(const Program &program, const Instance &instance) {
+/// Why an instance cannot be emitted; empty if it can be.
+static std::string reasonAgainst(const Program &program, const Instance &instance) {
   CompileOptions options;
   options.unchecked = true; // what the checker says of it is another matter
-  Diagnostics unused;
-  return program.compile(instance, options, unused).has_value();
+  Diagnostics said;
+  if (program.compile(instance, options, said)) return "";
+  for (const Diagnostic &each : said.list)
+    if (each.severity == Severity::Error) return each.message;
+  return "it cannot be emitted";
 }
 
 bool coll::tool::canEmit(const Program &program, const Member &member) {
-  return canCompile(program, {member.name, member.minRanks, defaultDType(member), defaultOp(member)});
+  DType type = defaultDType(member);
+  if (member.lowered && !llvm::is_contained(member.loweredDtypes, type)) type = member.loweredDtypes.front();
+  return reasonAgainst(program, {member.name, member.minRanks, type, defaultOp(member)}).empty();
 }
 
 std::vector<const Member *> coll::tool::pickMembersToRun(const Program &program, const Arguments &arguments) {
@@ -131,14 +139,17 @@ std::vector<const Member *> coll::tool::pickMembersToRun(const Program &program,
   if (named.size() == 1) return named;
   std::vector<const Member *> members;
   std::optional<Failure> reason;
+  std::string leftOut;
   for (const Member *member : named) {
     try {
-      if (canCompile(program, pickInstance(*member, arguments))) members.push_back(member);
+      const std::string against = reasonAgainst(program, pickInstance(*member, arguments));
+      if (against.empty()) members.push_back(member);
+      else leftOut += "note: `" + member->name + "` is left out: " + against + "\n";
     } catch (const Failure &failure) { // not offered for this type, operator or number of ranks
       reason = failure;
     }
   }
-  if (!members.empty()) return members;
+  if (!members.empty()) return printMessage(leftOut), members;
   if (reason) throw *reason;
   return named; // to say of each what stands in its way
 }
