@@ -22,6 +22,25 @@ std::string replaceWords(llvm::StringRef text, llvm::StringRef word, llvm::Strin
   return out;
 }
 
+/// Whether a value is computed by anything but moving it and the program's own operator.
+bool hasArithmetic(const ir::Program &program) {
+  bool found = false;
+  ir::walk(program.body, [&](const ir::Stmt &s) {
+    const ir::AnyOp &op = s.op();
+    const auto *combine = std::get_if<ir::Combine>(&op);
+    const auto *reduce = std::get_if<ir::Reduce>(&op);
+    found |= std::holds_alternative<ir::Map>(op) || std::holds_alternative<ir::RowReduce>(op) ||
+             (combine && combine->op != program.op) || (reduce && reduce->op != program.op);
+  });
+  return found;
+}
+
+/// What arithmetic does to a type by nature: conversions from narrow floats to f32 change nothing, and so on.
+llvm::StringRef arithmeticOf(DType type) {
+  if (!isFloat(type)) return "whole";
+  return sizeOf(type) >= 4 ? llvm::StringRef(keyword(type)) : "narrow";
+}
+
 } // namespace
 
 // Where something else has the program's type by name, it is replaced with it and then differs from program to program:
@@ -35,8 +54,7 @@ std::string looks(const ir::Program &program) {
   // Which sums are the same whatever their order: Ensures, Expansion.
   const bool anyOrder = !isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max;
   if (program.op) text += anyOrder ? "any order\n" : program.order + "\n";
-  // To an f32 nothing is rounded.
-  if (showsRoundings(program)) text += program.dtype == DType::F32 ? "f32\n" : isFloat(program.dtype) ? "rounded\n" : "whole\n";
+  if (showsRoundings(program) || hasArithmetic(program)) text += arithmeticOf(program.dtype).str() + "\n";
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <set>
 
 using namespace coll;
 using namespace coll::tool;
@@ -44,7 +45,7 @@ static Member asMember(const Program &program, const Workspace &workspace) {
   return together;
 }
 
-/// The types and operators to look at, for the smallest number of ranks: those asked for, of each that look the same one.
+/// The types and operators to look at for a number of ranks: those asked for, of each that look the same one.
 static std::vector<Likeness> typesToCheck(const Program &program, const Member &member, const Arguments &arguments,
                                           int ranks) {
   const Instance first{member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)};
@@ -64,30 +65,66 @@ static std::vector<Likeness> typesToCheck(const Program &program, const Member &
   return types;
 }
 
-/// What to look at of one member: for every number of ranks up to 8, and for the smallest, each type and operator that
-/// differs from the others in more than its name; where that is in the size of its elements alone, for the smallest.
-/// Above 8, where a proof takes longest, the first.
+/// Splits what looks the same by the size of its elements, which the looks leave out.
+static std::vector<Likeness> bySize(const Likeness &alike) {
+  std::vector<Likeness> sizes{{alike.instance, {}}};
+  for (const Instance &other : alike.others) {
+    const auto same = llvm::find_if(sizes, [&](const Likeness &l) { return sizeOf(l.instance.dtype) == sizeOf(other.dtype); });
+    if (same == sizes.end()) sizes.push_back({other, {}});
+    else same->others.push_back(other);
+  }
+  return sizes;
+}
+
+namespace {
+
+/// Verdicts that are to be given of one member, by types in the order in which they come up.
+class Questions {
+public:
+  void add(Verdict verdict) {
+    const auto same = llvm::find_if(byTypes, [&](const std::vector<Verdict> &asked) {
+      return asked.front().instance.dtype == verdict.instance.dtype && asked.front().instance.op == verdict.instance.op;
+    });
+    if (same == byTypes.end()) byTypes.push_back({std::move(verdict)});
+    else same->push_back(std::move(verdict));
+  }
+
+  /// Whether why one of these types is not checked is not said yet.
+  bool isNews(const Likeness &alike) {
+    bool news = said.emplace(alike.instance.dtype, alike.instance.op).second;
+    for (const Instance &other : alike.others) news |= said.emplace(other.dtype, other.op).second;
+    return news;
+  }
+
+  std::vector<std::vector<Verdict>> byTypes;
+
+private:
+  std::set<std::pair<DType, ReduceOp>> said;
+};
+
+} // namespace
+
+/// What to look at of one member: for every number of ranks, each type and operator that differs from the others in more
+/// than its name. One stands for another only where the programs for that very number are alike: what differs in them may
+/// not show with few ranks. Above 8, where a proof takes longest, nothing is said of elements of other sizes.
 static void addVerdicts(const Program &program, const Member &member, const Arguments &arguments,
                         std::vector<Verdict> &verdicts) {
   const std::vector<int> numbers = ranksToCheck(member, arguments);
   const int smallest = *std::min_element(numbers.begin(), numbers.end());
-  const std::vector<Likeness> types = typesToCheck(program, member, arguments, smallest);
-  for (const Likeness &alike : types) {
-    for (int ranks : numbers) {
-      if (!alike.emitted && ranks != smallest) continue; // it is not checked, and why not is said once
-      if (ranks > 8 && ranks != smallest && &alike != &types.front()) continue;
-      Verdict &verdict = verdicts.emplace_back(Verdict{&member, alike.instance});
-      verdict.instance.ranks = ranks;
-      verdict.standsFor = alike.others;
+  Questions questions;
+  for (int ranks : numbers)
+    for (const Likeness &alike : typesToCheck(program, member, arguments, ranks)) {
+      if (!alike.emitted) {
+        if (questions.isNews(alike)) questions.add({&member, alike.instance, nullptr, alike.others});
+        continue;
+      }
+      for (const Likeness &ofSize : bySize(alike)) {
+        questions.add({&member, ofSize.instance, nullptr, ofSize.others});
+        if (ranks > 8 && ranks != smallest) break;
+      }
     }
-    if (!alike.emitted) continue;
-    std::vector<unsigned> sizes = {sizeOf(alike.instance.dtype)};
-    for (const Instance &other : alike.others) {
-      if (llvm::is_contained(sizes, sizeOf(other.dtype))) continue;
-      sizes.push_back(sizeOf(other.dtype));
-      verdicts.push_back({&member, other});
-    }
-  }
+  for (std::vector<Verdict> &asked : questions.byTypes)
+    for (Verdict &verdict : asked) verdicts.push_back(std::move(verdict));
 }
 
 static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together) {

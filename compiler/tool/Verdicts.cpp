@@ -9,6 +9,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <map>
+#include <set>
 
 using namespace coll;
 using namespace coll::tool;
@@ -86,34 +87,61 @@ static std::vector<std::string> typesOf(llvm::ArrayRef<const Verdict *> verdicts
   return list;
 }
 
+namespace {
+
+/// Types and operators that verdicts are about for the same numbers of ranks.
+struct Covered {
+  std::string ranks;
+  std::vector<std::string> types;
+};
+
+} // namespace
+
+static void note(std::vector<Covered> &list, const std::string &ranks, const std::string &types) {
+  const auto same = llvm::find_if(list, [&](const Covered &entry) { return entry.ranks == ranks; });
+  if (same == list.end()) list.push_back({ranks, {types}});
+  else same->types.push_back(types);
+}
+
+/// The numbers of ranks for which a group says something of types and operators, looked at or stood for.
+static std::string coveredRanks(const Group &group, const std::string &types) {
+  std::set<int> ranks;
+  const Member &member = *group.first().member;
+  for (const Verdict *verdict : group.verdicts) {
+    const bool looked = describeTypes(member, verdict->instance) == types;
+    if (looked || llvm::any_of(verdict->standsFor, [&](const Instance &i) { return describeTypes(member, i) == types; }))
+      ranks.insert(verdict->instance.ranks);
+  }
+  std::string text;
+  for (int n : ranks) text += (text.empty() ? "" : ",") + std::to_string(n);
+  return text;
+}
+
+static std::string listed(const std::vector<Covered> &list) {
+  std::string text;
+  for (const Covered &entry : list) text += (text.empty() ? "" : "; ") + join(entry.types) + ", n = " + entry.ranks;
+  return text;
+}
+
 /// Which types and operators besides the first were looked at, and for which others they stand. `most`: how many the
 /// verdicts of the member are about.
 static std::string coverage(const Group &group, std::size_t most) {
   const Member &member = *group.first().member;
-  std::vector<std::pair<std::string, std::vector<std::string>>> looked; // for numbers of ranks
-  std::vector<std::string> seen = {describeTypes(member, group.first().instance)};
-  for (const Verdict *verdict : group.verdicts) {
-    const std::string types = describeTypes(member, verdict->instance), ranks = ranksOf(group, verdict->instance);
-    if (llvm::is_contained(seen, types)) continue;
-    seen.push_back(types);
-    const auto same = llvm::find_if(looked, [&](const auto &entry) { return entry.first == ranks; });
-    if (same == looked.end()) looked.push_back({ranks, {types}});
-    else same->second.push_back(types);
-  }
+  const std::string first = describeTypes(member, group.first().instance), ranks = coveredRanks(group, first);
+  std::vector<std::string> seen;
+  for (const Verdict *verdict : group.verdicts) note(seen, describeTypes(member, verdict->instance));
+  std::vector<Covered> looked, others;
   const std::vector<std::string> all = typesOf(group.verdicts);
-  if (all.size() == 1) return "";
-  std::string text;
-  for (const auto &[ranks, types] : looked)
-    text += (text.empty() ? "so is " : "; ") + join(types) + ", n = " + ranks;
-  if (all.size() == seen.size()) return text;
+  for (const std::string &types : all)
+    if (types != first) note(llvm::is_contained(seen, types) ? looked : others, coveredRanks(group, types), types);
+  std::string text = looked.empty() ? "" : "so is " + listed(looked);
+  if (others.empty()) return text;
   text += text.empty() ? "" : "; ";
-  if (all.size() == most)
+  const bool alike = others.size() == 1 && others.front().ranks == ranks;
+  if (alike && all.size() == most)
     return text + "of the " + std::to_string(most) + (member.ops.empty() ? " types" : " types and operators") +
            " the others give the same programs";
-  std::vector<std::string> others;
-  for (const std::string &types : all)
-    if (!llvm::is_contained(seen, types)) others.push_back(types);
-  return text + "the same programs have " + join(others);
+  return text + "the same programs have " + (alike ? join(others.front().types) : listed(others));
 }
 
 /// What a verdict that there is none stands for: types by name where it is so with all operators.
