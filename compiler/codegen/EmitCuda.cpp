@@ -48,6 +48,9 @@ private:
     out.comment(title + "   generated from " + baseName(program.sourceFile));
     out.line("//");
     for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      if (program.buffers[b].direction != Direction::In && !isPromised(BufferId(b)))
+        out.comment("Contract  promises nothing of " + program.buffers[b].name, 10);
     for (const Mailbox &box : program.mailboxes) out.comment("Mailbox   " + mailboxText(box), 10);
     if (program.shared) out.comment("Workspace " + workspaceText(*program.shared), 10);
     if (program.chunks)
@@ -55,6 +58,10 @@ private:
                       " bytes of every vector, each an epoch", 10);
     out.comment("Proof     " + program.proof, 10);
     if (!program.strength.empty()) out.comment("Rests on  " + program.strength, 10);
+  }
+
+  bool isPromised(BufferId buffer) const {
+    return llvm::any_of(program.ensures, [&](const Ensures &e) { return e.target.buffer == buffer; });
   }
 
   std::string contractText(const Ensures &e) const {

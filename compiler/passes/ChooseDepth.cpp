@@ -29,6 +29,21 @@ static check::Verdict prove(Program &program, const check::Options &options) {
   }
 }
 
+/// What is refuted for its result alone may have a depth that is proved without one: run unchecked, it goes wrong in that
+/// result and in nothing else.
+static bool proveWithoutResult(Program &program, const check::Options &options, check::Refutation::Kind kind) {
+  using Kind = check::Refutation::Kind;
+  if (kind != Kind::WrongResult && kind != Kind::RankDivergentOrder && kind != Kind::InplaceHazard) return false;
+  Program tried = program;
+  tried.ensures.clear(), tried.aliases.clear();
+  const check::Verdict verdict = prove(tried, options);
+  if (!verdict.proved) return false;
+  tried.ensures = program.ensures, tried.aliases = program.aliases;
+  for (std::size_t box = 0; box < tried.mailboxes.size(); ++box) tried.mailboxes[box].copies = verdict.copies[box];
+  program = std::move(tried);
+  return true;
+}
+
 bool chooseDepth(Program &program, Context &context) {
   check::Options options;
   options.strict = program.strict = context.strict;
@@ -67,8 +82,9 @@ bool chooseDepth(Program &program, Context &context) {
   counterexample.severity = Severity::Warning;
   counterexample.message += "; goes on because of --unchecked";
   context.sink.list.push_back(std::move(counterexample));
-  for (Mailbox &box : program.mailboxes)
-    if (box.copies == 0) box.copies = 1;
+  if (!proveWithoutResult(program, options, verdict.refutation->kind))
+    for (Mailbox &box : program.mailboxes)
+      if (box.copies == 0) box.copies = 1;
   program.proof = "unchecked: this algorithm is REFUTED: " + verdict.refutation->explanation;
   return true;
 }

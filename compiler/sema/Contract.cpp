@@ -2,6 +2,7 @@
 #include "sema/Walk.h"
 
 #include <algorithm>
+#include <set>
 
 namespace coll::sema {
 
@@ -105,6 +106,61 @@ void checkGenerics(ast::Collective &decl, Collective &collective, DiagnosticEngi
   }
 }
 
+/// The arguments whose value at exit an expression reads, of this rank.
+std::set<const Param *> readAtExit(const Expr &expr) {
+  std::set<const Param *> found;
+  forEach(expr, [&](const Expr &part) {
+    const auto *call = std::get_if<Call>(&part.node);
+    if (call && call->function == Function::Old) return false;
+    const auto *name = std::get_if<NameRef>(&part.node);
+    const auto *param = name ? std::get_if<const Param *>(&name->ref) : nullptr;
+    if (param && (*param)->direction != ParamDirection::In) found.insert(*param);
+    return true;
+  });
+  return found;
+}
+
+/// What a condition makes equal to something: `y == …`, `me != root or y == …`, `prefix(y, c) == …`. Null of others.
+const Binary *equation(const Expr &condition) {
+  const auto *binary = std::get_if<Binary>(&condition.node);
+  if (binary && binary->op == BinaryOp::Or) return equation(*binary->rhs);
+  return binary && binary->op == BinaryOp::Eq ? binary : nullptr;
+}
+
+const Param *targetOf(const Expr &side) {
+  const auto *call = std::get_if<Call>(&side.node);
+  return argumentOf(call && !call->args.empty() ? *call->args.front() : side);
+}
+
+/// The outputs that some clause says the value of. `y == y` says nothing, nor do two clauses that each name the other's.
+std::set<const Param *> promisedOutputs(const ast::Collective &decl) {
+  std::set<const Param *> promised;
+  for (bool more = true; more;) {
+    more = false;
+    for (const Ensures &clause : decl.ensures) {
+      const Binary *equal = equation(*clause.condition);
+      const Param *target = equal ? targetOf(*equal->lhs) : nullptr;
+      if (!target || promised.count(target)) continue;
+      const std::set<const Param *> needed = readAtExit(*equal->rhs);
+      const bool known = std::all_of(needed.begin(), needed.end(), [&](const Param *p) { return promised.count(p) != 0; });
+      if (known) more = promised.insert(target).second;
+    }
+  }
+  return promised;
+}
+
+/// What no clause speaks of is neither proved nor compared, whatever the verdict says of the rest.
+void checkPromises(const ast::Collective &decl, DiagnosticEngine &diagnostics) {
+  const std::set<const Param *> promised = promisedOutputs(decl);
+  for (const Param &param : decl.params) {
+    if (param.direction == ParamDirection::In || promised.count(&param)) continue;
+    diagnostics
+        .warning(DiagnosticKind::Unassigned, param.name.span,
+                 "nothing is promised of `" + param.name.text + "`: it may hold anything, and no check looks at it")
+        .help("say what it holds: `ensures " + param.name.text + " == ...`");
+  }
+}
+
 } // namespace
 
 void checkTypeOrOpSet(Generic &generic, DiagnosticEngine &diagnostics) {
@@ -156,6 +212,7 @@ void checkCollective(ast::Collective &decl, Collective &collective, DiagnosticEn
       return true;
     });
   }
+  checkPromises(decl, diagnostics);
 }
 
 } // namespace coll::sema

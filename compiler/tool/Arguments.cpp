@@ -140,7 +140,11 @@ std::uint64_t Arguments::number(std::string_view option, std::uint64_t otherwise
 std::vector<std::uint64_t> Arguments::numbers(std::string_view option, std::uint64_t low, std::uint64_t high) const {
   std::vector<std::uint64_t> result;
   if (has(option))
-    for (const std::string &word : split(text(option))) result.push_back(checkedNumber(option, word, low, high));
+    for (const std::string &word : split(text(option))) {
+      if (word.empty())
+        throw Failure{Exit::BadInput, inBackticks(option, text(option)) + " has a comma without a number beside it"};
+      result.push_back(checkedNumber(option, word, low, high));
+    }
   return result;
 }
 

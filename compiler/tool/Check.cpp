@@ -165,20 +165,27 @@ static Exit check(const Arguments &arguments) {
   printMessage(said.render());
   if (!program) return Exit::BadInput;
   std::deque<Member> together;
-  const std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
-  // Who asks for all that there is wants to hear of what has to wait, and not to fail for it.
+  std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
+  // Who asks for all types wants to hear of what has to wait, and not to fail for it; nothing at all of a member is no proof.
+  const bool library = standardLibraryText(arguments.what()).has_value();
   const bool allTypes = !arguments.has("--algo") || !arguments.has("--dtype");
-  const bool leaveOut = allTypes && !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
+  const bool anyThere = !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
+  for (Verdict &verdict : verdicts) {
+    const auto isLookedAt = [&](const Verdict &other) { return other.member == verdict.member && !other.notThereYet(); };
+    verdict.leftOut = allTypes && anyThere && verdict.notThereYet() && (library || llvm::any_of(verdicts, isLookedAt));
+  }
   if (arguments.has("--json")) {
+    llvm::erase_if(said.list, [](const Diagnostic &d) { return d.severity != Severity::Warning; });
+    for (Verdict &verdict : verdicts) verdict.diagnostics.list.insert(verdict.diagnostics.list.end(), said.list.begin(), said.list.end());
     print(verdictsAsJson(verdicts, arguments.has("--strict")));
   } else {
-    printDiagnostics(verdicts, leaveOut);
+    printDiagnostics(verdicts);
     print(verdictLines(verdicts));
   }
   if (arguments.has("--diagram")) writeDiagram(verdicts, arguments.text("--diagram"));
   Exit worst = Exit::Good;
   for (const Verdict &verdict : verdicts) {
-    if (leaveOut && verdict.notThereYet()) continue;
+    if (verdict.leftOut) continue;
     if (!verdict.result) return Exit::BadInput;
     if (!verdict.proved()) worst = Exit::Refuted;
   }
@@ -192,8 +199,8 @@ const Verb checkVerb{"check",
                      "prove or refute",
                      {option::algo,
                       {"-n", "N,N,...", "numbers of ranks; 2,3,4,5,7,8 if not given"},
-                      option::dtype,
-                      option::op,
+                      {option::dtype.name, option::dtype.value, "check this type alone; all that differ if not given"},
+                      {option::op.name, option::op.value, "check this operator alone; all that differ if not given"},
                       {"--strict", "", "rely on the PTX memory model alone, with the fences that takes"},
                       {"--diagram", "F.svg", "draw ranks, messages and the racing pair; of the first that is refuted"},
                       {"--json", "", "the verdicts as JSON, with what would have been printed as messages"}},

@@ -1,28 +1,54 @@
 #include "tool/Source.h"
 
+#include "parse/Parser.h"
 #include "tool/Arguments.h"
 #include "tool/Output.h"
 
-#include "llvm/Support/MemoryBuffer.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
 
 #include <sys/stat.h>
 
 using namespace coll;
 using namespace coll::tool;
 
-/// More text than any person writes: a mistake in the file's name, found before it is parsed.
-static constexpr std::uint64_t kLongestFile = 64 << 20;
+/// More text than any person writes: a mistake in the file's name. What is not a file may never end, as a device or a
+/// pipe does, and so is read no further than the compiler takes.
+static std::string readText(std::FILE *file) {
+  struct stat status;
+  const bool ends = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+  const std::size_t most = ends ? 64 * maxSourceBytes : maxSourceBytes;
+  if (ends && static_cast<std::uint64_t>(status.st_size) > most) throw std::length_error("it has more than 64 MiB");
+  std::string text;
+  for (std::size_t more = 1; more && text.size() <= most;) {
+    const std::size_t before = text.size();
+    text.resize(before + std::max<std::size_t>(before, 1 << 16));
+    more = std::fread(text.data() + before, 1, text.size() - before, file);
+    text.resize(before + more);
+  }
+  if (text.size() > most) throw std::length_error("it has more than 1 MiB");
+  return text;
+}
 
 static std::string readFile(const std::string &name) {
+  const auto fail = [&](const std::string &why) { return Failure{Exit::BadInput, "cannot read `" + name + "`: " + why}; };
   struct stat status;
-  if (stat(name.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) throw Failure{Exit::BadInput, "cannot read `" + name + "`: it is a folder"};
-    if (S_ISREG(status.st_mode) && static_cast<std::uint64_t>(status.st_size) > kLongestFile)
-      throw Failure{Exit::BadInput, "cannot read `" + name + "`: it has more than 64 MiB"};
+  if (name != "-" && stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) throw fail("it is a folder");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE *)> opened(name == "-" ? nullptr : std::fopen(name.c_str(), "rb"),
+                                                                std::fclose);
+  if (name != "-" && !opened) throw fail(std::generic_category().message(errno));
+  std::FILE *const file = opened ? opened.get() : stdin;
+  try {
+    std::string text = readText(file);
+    if (std::ferror(file)) throw fail("an error while reading");
+    return text;
+  } catch (const std::length_error &error) {
+    throw fail(error.what());
   }
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(name);
-  if (!buffer) throw Failure{Exit::BadInput, "cannot read `" + name + "`: " + buffer.getError().message()};
-  return (*buffer)->getBuffer().str();
 }
 
 /// Neither a file nor in the library: what may have been meant.

@@ -14,6 +14,7 @@ struct Verdict {
   std::vector<Instance> standsFor = {};
   std::optional<CheckResult> result = {}; ///< empty where it could not be checked at all
   Diagnostics diagnostics = {};
+  bool leftOut = false; ///< it is not there yet, which is no failure
 
   bool proved() const { return result && result->proved; }
   /// It has something that this version cannot lower, and so cannot check.
@@ -32,8 +33,7 @@ std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict);
 std::string notParsedAsJson(const Diagnostics &diagnostics);
 
 /// The messages of each member for the first number of ranks that has any: others say it again with more ranks. What
-/// several members have in common, such as the modes of an algorithm, is said once. With `leaveOut`, none of what has to
-/// wait for another version.
-void printDiagnostics(const std::vector<Verdict> &verdicts, bool leaveOut);
+/// several members have in common, such as the modes of an algorithm, is said once; what is left out is not.
+void printDiagnostics(const std::vector<Verdict> &verdicts);
 
 } // namespace coll::tool

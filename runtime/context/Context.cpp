@@ -426,10 +426,17 @@ Result<void> setEpochOf(const Collective &collective, std::uint32_t epoch) {
   return collective.state->context.backend->setEpoch(*collective.state->loaded, epoch);
 }
 
+/// The compiler takes no longer text.
+static constexpr std::size_t kLongestSource = 1 << 20;
+
 Result<std::string> readSource(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text(kLongestSource + 1, 0); // no more: a device or a pipe may never end
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLongestSource) return Error{Error::Code::BadInput, "`" + path + "` has more than 1 MiB"};
+  return text;
 }
 
 } // namespace coll
