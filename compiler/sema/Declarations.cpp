@@ -1,5 +1,6 @@
 // Mailboxes, windows and `tune`.
 #include "sema/Context.h"
+#include "sema/Walk.h"
 
 namespace coll::sema {
 
@@ -79,6 +80,16 @@ void checkElement(Context &context, Mailbox &mailbox) {
     context.error(DiagnosticKind::TypeMismatch, mailbox.element->span, "a `counted` mailbox holds vectors");
 }
 
+bool onlyOfN(const Expr &expr) {
+  bool only = true;
+  forEach(expr, [&](const Expr &part) {
+    const auto *name = std::get_if<NameRef>(&part.node);
+    only &= !name || name->name == "N";
+    return true;
+  });
+  return only;
+}
+
 void checkSlots(Context &context, Mailbox &mailbox) {
   mailbox.slotCount = numberExtent(1);
   if (!mailbox.slots) return;
@@ -91,7 +102,8 @@ void checkSlots(Context &context, Mailbox &mailbox) {
     mailbox.slotCount = Extent{Extent::Kind::Free, 0, "", 0, {}, nullptr}; // nothing more to say of its slots
     context.error(value ? DiagnosticKind::EmptyRange : DiagnosticKind::TypeMismatch, mailbox.slots->span,
                   value ? "`" + mailbox.name.text + "` has no slot where N = " + std::to_string(ranks)
-                        : "the number of slots must follow from N alone");
+                        : onlyOfN(*mailbox.slots) ? "`" + mailbox.name.text + "` has too many slots where N = " + std::to_string(ranks)
+                                                  : "the number of slots must follow from N alone");
     return;
   }
 }

@@ -163,6 +163,11 @@ bool staysRank(BinaryOp op) {
 Type checkArithmetic(Context &context, Binary &binary, Span where) {
   const Type &a = binary.lhs->type, &b = binary.rhs->type;
   if (a.isIndex() && b.isIndex()) {
+    const auto *divisor = std::get_if<IntLit>(&binary.rhs->node);
+    if (divisor && divisor->value == 0 && (binary.op == BinaryOp::Div || binary.op == BinaryOp::Mod)) {
+      context.error(DiagnosticKind::OutOfRange, binary.rhs->span, "an integer is divided by zero");
+      return error();
+    }
     binary.moduloN = (a.kind == Kind::Rank || b.kind == Kind::Rank) && staysRank(binary.op);
     return makeType(binary.moduloN ? Kind::Rank : Kind::Int);
   }

@@ -132,12 +132,12 @@ void checkTeam(Context &context, ast::Algorithm &decl, Algorithm &algorithm) {
 // ---- When ----
 
 /// The bounds on bytes among the conditions that must all hold.
-void extractBounds(const Expr &condition, Algorithm &algorithm) {
+void extractBounds(const Expr &condition, Algorithm &algorithm, DiagnosticEngine &diagnostics) {
   auto *binary = std::get_if<Binary>(&condition.node);
   if (!binary) return;
   if (binary->op == BinaryOp::And) {
-    extractBounds(*binary->lhs, algorithm);
-    extractBounds(*binary->rhs, algorithm);
+    extractBounds(*binary->lhs, algorithm, diagnostics);
+    extractBounds(*binary->rhs, algorithm, diagnostics);
     return;
   }
   auto isBytes = [](const Expr &expr) {
@@ -152,8 +152,13 @@ void extractBounds(const Expr &condition, Algorithm &algorithm) {
   auto atMost = [&](std::uint64_t value) {
     algorithm.maxBytes = algorithm.maxBytes ? std::min(algorithm.maxBytes, value) : value;
   };
+  const bool isNothing = bound->value == 0 || (binary->op == lt && bound->value == 1);
+  if ((binary->op == le || binary->op == lt) && isNothing) {
+    diagnostics.error(DiagnosticKind::EmptyRange, condition.span, "no message is that short, so the algorithm is for none");
+    return atMost(1); // nothing more to say of it
+  }
   if (binary->op == le) atMost(bound->value);
-  if (binary->op == lt && bound->value > 0) atMost(bound->value - 1);
+  if (binary->op == lt) atMost(bound->value - 1);
   if (binary->op == ge) algorithm.minBytes = std::max(algorithm.minBytes, bound->value);
   if (binary->op == gt) algorithm.minBytes = std::max(algorithm.minBytes, bound->value + 1);
 }
@@ -165,7 +170,7 @@ void checkWhen(Context &context, ast::Algorithm &decl, Algorithm &algorithm) {
   context.place = Place::Body;
   if (type.kind != Type::Kind::Bool && type.kind != Type::Kind::Error)
     context.error(DiagnosticKind::TypeMismatch, decl.when->span, "`when` states a condition, not " + describe(type));
-  extractBounds(*decl.when, algorithm);
+  extractBounds(*decl.when, algorithm, context.diagnostics);
   if (algorithm.maxBytes && algorithm.minBytes > algorithm.maxBytes)
     context.error(DiagnosticKind::EmptyRange, decl.when->span,
                   "no size is at least " + std::to_string(algorithm.minBytes) + " and at most " +

@@ -5,6 +5,8 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 using namespace coll;
 using namespace coll::tool;
@@ -52,6 +54,17 @@ static std::vector<std::string> keywords(const std::vector<Value> &values) {
   return result;
 }
 
+/// What others call types and operators, in the words of the language.
+static std::string inOurWords(std::string given) {
+  std::transform(given.begin(), given.end(), given.begin(), [](unsigned char c) { return std::tolower(c); });
+  static const std::map<std::string, std::string> words = {
+      {"fp8", "fp8e4m3"},  {"half", "f16"},    {"float16", "f16"}, {"bfloat16", "bf16"}, {"float", "f32"}, {"float32", "f32"},
+      {"double", "f64"},   {"float64", "f64"}, {"int", "i32"},     {"int32", "i32"},     {"int64", "i64"}, {"int8", "i8"},
+      {"uint8", "u8"},     {"mean", "avg"},    {"average", "avg"}, {"add", "sum"},       {"mul", "prod"},  {"product", "prod"}};
+  const auto known = words.find(given);
+  return known == words.end() ? given : known->second;
+}
+
 /// The value that `given` spells among those offered.
 template <class Value>
 static Value pickOffered(const Member &member, std::string_view option, const std::string &given,
@@ -61,7 +74,7 @@ static Value pickOffered(const Member &member, std::string_view option, const st
   if (parsed)
     throw Failure{Exit::BadInput, "`" + member.name + "` is not offered for `" + given + "`",
                   "it is offered for " + join(words)};
-  const std::string near = nearest(given, words);
+  const std::string near = nearest(inOurWords(given), words);
   throw Failure{Exit::BadInput, "`" + std::string(option) + " " + given + "` is no " + sort,
                 (near.empty() ? "" : "did you mean `" + near + "`? ") + ("`" + member.name) + "` is offered for " +
                     join(words)};
