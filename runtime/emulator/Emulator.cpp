@@ -121,6 +121,15 @@ void Machine::read(Buffer from, std::span<std::byte> bytes, std::uint64_t byteOf
   state->engine.memory.read(from.address + byteOffset, bytes.data(), bytes.size());
 }
 
+/// Says of the segments that are windows how long their elements are.
+static void noteWindows(Memory &memory, const Manifest &manifest, const Launch &launch) {
+  std::size_t at = 0;
+  for (const Manifest::Argument &argument : manifest.arguments)
+    for (unsigned of = 0; of < manifest.pointersOf(argument) && at < launch.arguments.size(); ++of, ++at)
+      if (Segment *segment = memory.near(launch.arguments[at].buffer.address); segment && argument.window)
+        segment->elementBytes = sizeOf(argument.dtype);
+}
+
 bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   Engine &engine = state->engine;
   const KernelModule::Entry *entry = launch.kernel ? launch.kernel->find(launch.entry) : nullptr;
@@ -155,6 +164,7 @@ bool Machine::launch(int rank, const Launch &launch, std::string &error) {
   std::vector<QueuedLaunch> &launches = engine.ranks[rank].launches;
   for (const unsigned earlier : launch.after)
     if (earlier >= launches.size()) return refuse("it waits for launch " + std::to_string(earlier) + ", which is not before it");
+  noteWindows(engine.memory, manifest, launch);
   std::vector<Segment *> arguments;
   for (const Pointer &p : launch.arguments)
     if (Segment *segment = engine.memory.near(p.buffer.address); segment && segment->rank == rank) {

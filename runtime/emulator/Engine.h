@@ -62,7 +62,7 @@ private:
 
   // EngineMemory.cpp
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
-  void watchRace(const Thread &thread, std::uint64_t address, bool isLoad, emulated::Order order);
+  void watchRace(const Thread &thread, std::uint64_t address, unsigned bytes, bool isLoad, emulated::Order order);
   void watchThread(Thread &thread, std::uint64_t address);
   bool isOwners(const Segment &segment) const;
   void noteUntimely(const Segment &segment, const Thread &thread, std::uint64_t address, const char *verb);

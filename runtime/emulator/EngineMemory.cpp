@@ -58,15 +58,15 @@ std::vector<unsigned> Engine::shuffledRanks() {
 }
 
 /// Tells the race detector of an access, which `locate` has found good.
-void Engine::watchRace(const Thread &thread, std::uint64_t address, bool isLoad, Order order) {
+void Engine::watchRace(const Thread &thread, std::uint64_t address, unsigned bytes, bool isLoad, Order order) {
   const Segment &segment = *memory.near(address);
-  if (!segment.member) return;
+  const auto watch = [&](std::uint64_t location, bool flag) {
+    isLoad ? races->load(thread, location, flag, order) : races->store(thread, location, flag, order);
+  };
   const std::uint64_t location = memory.location(address);
-  const bool flag = segment.member->isFlag(address - segment.address);
-  if (isLoad)
-    races->load(thread, location, flag, order);
-  else
-    races->store(thread, location, flag, order);
+  if (segment.member) return watch(location, segment.member->isFlag(address - segment.address));
+  for (unsigned at = 0; segment.elementBytes > 0 && at < bytes; at += segment.elementBytes)
+    watch(RaceDetector::ofElement(location + at), false);
 }
 
 /// A packet's line is its thread's alone, on both sides: what a thread has received it may rely on when it sends.
@@ -99,7 +99,7 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   Thread &thread = *running;
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "load");
-  if (races) watchRace(thread, address, true, order);
+  if (races) watchRace(thread, address, bytes, true, order);
   if (policy.checkThreads) watchThread(thread, address);
   auto *to = static_cast<std::uint8_t *>(value);
   unsigned k = count > 1 && !fair() ? random.below(count) : 0;
@@ -179,7 +179,7 @@ void Engine::issueAll(std::uint64_t address, const void *value, unsigned element
   mayYield();
   const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
   Line &line = locate(address, bytes, "store");
-  if (races) watchRace(*running, address, false, order);
+  if (races) watchRace(*running, address, bytes, false, order);
   if (policy.checkThreads) watchThread(*running, address);
   for (unsigned k = 0; k < count; ++k)
     issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr, 0, multicast);
@@ -233,7 +233,7 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   if (order == Order::Release) drain();
   mayYield();
   Line &line = locate(address, 4, "add");
-  if (races) watchRace(*running, address, false, order);
+  if (races) watchRace(*running, address, 4, false, order);
   issue(*running, line, address, 4, &value, addWord, 4);
 }
 
@@ -283,7 +283,7 @@ void Engine::callWarp(Thread *lanes) {
     const unsigned unit = own.add ? (unsigned(policy.atomicity) >= 16 ? 16 : own.each) : unitBytes(8, 16);
     Line &line = locate(own.address, 16, isLoad ? "load" : own.add ? "add" : "store");
     ++(isLoad ? statistics.loads : statistics.stores);
-    if (races && !own.add) watchRace(thread, own.address, isLoad, Order::Relaxed);
+    if (races && !own.add) watchRace(thread, own.address, 16, isLoad, Order::Relaxed);
     if (races && own.add && memory.near(own.address)->member) races->add(thread, memory.location(own.address));
     for (unsigned k = 0; k < 16; k += unit) {
       auto *value = static_cast<std::uint8_t *>(own.value) + k;

@@ -128,6 +128,7 @@ struct Segment {
   const Member *member; ///< whose scratch region it is; null for a buffer
   std::uint64_t address, bytes;
   std::vector<Page *> pages;        ///< null until touched
+  unsigned elementBytes = 0;        ///< of a window, whose elements other ranks access too; else 0
   std::vector<std::uint64_t> parts; ///< by rank, where it stands for a place of each; empty: it is memory itself
   /// Launches of its rank that have it for an argument: all, those before which all of their stream have ended or which
   /// have ended themselves, and those that have yet to end.

@@ -1,4 +1,4 @@
-// Happens-before on a fair run: reports two accesses to a scratch region that no order forbids to swap, although this
+// Happens-before on a fair run: reports two accesses to a scratch region or a window that no order forbids to swap, although this
 // run did not swap them. One run decides for all schedules as long as waits name one writer and one epoch.
 //
 // Two strengths of order are kept apart:
@@ -31,6 +31,13 @@ public:
   struct Moment {
     Clock known, performed;
   };
+
+  /// The location that stands for one element of a window: of neighbours each may be another thread's.
+  static std::uint64_t ofElement(std::uint64_t location) { return kOfElement | location * 16; }
+  /// Where what a location stands for lies.
+  static std::uint64_t placeOf(std::uint64_t location) {
+    return location & kOfElement ? (location & ~kOfElement) / 16 : location;
+  }
 
   explicit RaceDetector(std::size_t threadCount);
   Moment beginning() const { return {Clock(threads.size()), Clock(threads.size())}; }
@@ -66,6 +73,7 @@ public:
   const std::optional<Race> &race() const { return found; }
 
 private:
+  static constexpr std::uint64_t kOfElement = std::uint64_t(1) << 62;
   struct Load {
     std::uint64_t key;
     bool flag;
@@ -82,7 +90,7 @@ private:
     std::vector<Load> unsettled; ///< since the last other event; of a place, the last
     std::uint32_t launch = 0;
   };
-  /// 16 bytes of a mailbox or a word of the header.
+  /// 16 bytes of a mailbox, an element of a window or a word of the header.
   struct Place {
     Event writer;
     std::shared_ptr<const Clock> known;    ///< the writer's when it stored

@@ -271,7 +271,7 @@ std::string Engine::describeRace(const RaceDetector::Race &race) const {
   const char *story = race.kind == RaceDetector::Race::OverwritesRead ? "overwrites what the first may have yet to read"
                       : race.kind == RaceDetector::Race::OverwritesStore ? "stores too"
                                                                          : "reads what may not have arrived";
-  std::string text = "race on " + describe(memory.address(race.location)) + ": nothing orders\n";
+  std::string text = "race on " + describe(memory.address(RaceDetector::placeOf(race.location))) + ": nothing orders\n";
   const bool readFirst = race.kind == RaceDetector::Race::OverwritesRead;
   text += "  " + describeEvent(race.first) + (readFirst ? ", which reads it,\n" : ", which stores it,\n");
   return text + "  before " + describeEvent(race.second) + ", which " + story + "\n";
