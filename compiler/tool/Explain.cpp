@@ -189,7 +189,10 @@ const Verb explainVerb{"explain",
                         option::gpu,
                         option::order,
                         option::noNccl,
-                        {"--multicast", "", "choose as for a team that has multicast"}},
+                        {"--multicast", "", "choose as for a team that has multicast"},
+                        {"--ordinary", "",
+                         "choose for buffers in ordinary memory, as `Context::collective` does unless told otherwise: neither "
+                         "windows nor NCCL's symmetric kernels"}},
                        "coll explain allreduce -n 8 --bytes 1Mi\n"
                        "coll explain allreduce -n 2               over all sizes\n",
                        explain};

@@ -22,6 +22,7 @@ SelectionOptions coll::tool::selectionOptions(const Arguments &arguments) {
   if (arguments.has("--order")) options.order = arguments.choice("--order", {"ascending", "fixed"});
   options.nccl = !arguments.has("--no-nccl");
   options.multicast = arguments.has("--multicast");
+  options.symmetric = options.ncclSymmetric = !arguments.has("--ordinary");
   return options;
 }
 

@@ -10,6 +10,8 @@
 #include "tool/Sizes.h"
 #include "tool/Source.h"
 
+#include <filesystem>
+
 using namespace coll;
 using namespace coll::tool;
 
@@ -20,9 +22,10 @@ extern const Verb tuneVerb;
 /// The table that is to be added to: the file that is written, if it is one already.
 static selection::Table oldTable(const Arguments &arguments) {
   const std::string file = arguments.text("-o");
-  const auto text = file.empty() ? Result<std::string>(std::string()) : readSource(file);
-  if (!text || text->empty()) return {};
-  return orFail(selection::Table::parse(*text, file));
+  std::error_code error;
+  if (file.empty() || !std::filesystem::exists(file, error)) return {};
+  const std::string text = orFail(readSource(file));
+  return text.empty() ? selection::Table{} : orFail(selection::Table::parse(text, file));
 }
 
 static Exit fromReports(const Arguments &arguments) {

@@ -7,6 +7,7 @@
 #include "platform/Env.h"
 #include "platform/Machine.h"
 #include "platform/Nccl.h"
+#include "platform/ReadFile.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,9 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <thread>
 
 namespace coll {
@@ -430,13 +429,10 @@ Result<void> setEpochOf(const Collective &collective, std::uint32_t epoch) {
 static constexpr std::size_t kLongestSource = 1 << 20;
 
 Result<std::string> readSource(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};
-  std::string text(kLongestSource + 1, 0); // no more: a device or a pipe may never end
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kLongestSource) return Error{Error::Code::BadInput, "`" + path + "` has more than 1 MiB"};
-  return text;
+  auto text = readFile(path, kLongestSource + 1); // no more: a device or a pipe may never end
+  if (!text) return Error{Error::Code::BadInput, "`" + path + "` cannot be read"};
+  if (text->size() > kLongestSource) return Error{Error::Code::BadInput, "`" + path + "` has more than 1 MiB"};
+  return std::move(*text);
 }
 
 } // namespace coll

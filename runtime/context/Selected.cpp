@@ -111,7 +111,7 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
 Result<SelectedCollective> Context::collective(const Program &program, const CollectiveRequest &request) {
   SelectionOptions options = request.selection;
   options.nccl &= backendOf(*this).hasNccl();
-  options.symmetric = false;
+  options.ncclSymmetric = false; // no memory of a context is registered so
   options.unsplitBytes = std::min(options.unsplitBytes, backendOf(*this).unsplitBytes());
   auto selector = Selector::create(program, request.collective, options);
   if (!selector) return selector.error();

@@ -1,6 +1,7 @@
 #include "jit/KernelCache.h"
 
 #include "platform/Env.h"
+#include "platform/ReadFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -9,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -65,11 +65,12 @@ std::string KernelCache::key(std::initializer_list<std::string_view> parts) {
 
 std::optional<std::string> KernelCache::find(const std::string &key) const {
   if (folder.empty()) return std::nullopt;
-  std::ifstream file(folder / (key + std::string(kSuffix)), std::ios::binary);
+  auto binary = readFile(folder / (key + std::string(kSuffix)));
   EntryHeader header;
-  if (!file.read(reinterpret_cast<char *>(&header), sizeof header)) return std::nullopt;
-  std::string binary{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const EntryHeader expected = headerFor(binary);
+  if (!binary || binary->size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, binary->data(), sizeof header);
+  binary->erase(0, sizeof header);
+  const EntryHeader expected = headerFor(*binary);
   if (std::memcmp(&header, &expected, sizeof header) != 0) return std::nullopt;
   return binary;
 }

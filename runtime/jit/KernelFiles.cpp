@@ -1,10 +1,10 @@
 #include "jit/KernelFiles.h"
 
 #include "platform/Env.h"
+#include "platform/ReadFile.h"
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace fs = std::filesystem;
 
@@ -19,12 +19,6 @@ Result<void> writeFile(const fs::path &path, const std::string &text) {
   file.close();
   if (!file) return Error{Error::Code::BadInput, "`" + path.string() + "` cannot be written"};
   return {};
-}
-
-std::optional<std::string> readFile(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 } // namespace

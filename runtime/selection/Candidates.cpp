@@ -79,6 +79,7 @@ std::string Candidates::reasonAgainst(const Member &member, const Call &call) co
   if (member.outOfPlace && call.inplace) return "not for calls in place";
   if (!manifestOf(member, call.ranks, call.dtype, call.op))
     return "it cannot be emitted for these ranks, types and operators; `coll emit` says why";
+  if (!options.symmetric && hasWindows(member, call)) return "opens windows, for which buffers must be in symmetric memory";
   return "";
 }
 
@@ -202,11 +203,10 @@ std::vector<Choice> Candidates::ranked(const Call &call) const {
     choices.push_back(std::move(choice));
   };
   for (const Member *member : members)
-    if (reasonAgainst(*member, call).empty() && (options.symmetric || !hasWindows(*member, call)))
-      add(member->algorithm);
+    if (reasonAgainst(*member, call).empty()) add(member->algorithm);
   if (nccl)
     for (const char *name : kNcclNames)
-      if (options.symmetric || name == std::string("nccl")) add(name);
+      if (options.ncclSymmetric || name == std::string("nccl")) add(name);
   // Where nothing near was measured, what nobody has measured is not taken before what somebody has.
   for (Choice &choice : choices)
     if (beyond && quickest != UINT64_MAX && unmeasured.count(choice.name))
@@ -231,6 +231,7 @@ std::uint64_t Candidates::hash() const {
   mix(hash, tables.toJson());
   mix(hash, collective + "\n" + options.gpu + "\n" + options.order + "\n" + options.algorithm + "\n" +
                 std::to_string(options.maxCtas) + (nccl ? "n" : "-") + (options.symmetric ? "s" : "-") +
+                (options.ncclSymmetric ? "s" : "-") +
                 (options.multicast ? "m" : "-"));
   for (const Member *member : members) mix(hash, member->name + " " + std::to_string(member->maxBytes));
   return hash;

@@ -37,10 +37,14 @@ Terms memberTerms(const Manifest &manifest, std::uint64_t memberBytes, std::uint
   const std::size_t boxes = std::max<std::size_t>(1, manifest.mailboxes.size());
   terms.hops = hops * floors.oneWay + kFence * std::max(double(fenced), double(fenced) / double(boxes) * hops);
   const double share = memberBytes ? std::min(1.0, double(bytes) / double(memberBytes)) : 0;
-  const double onWire = memberBytes && received > 0 ? received * share
-                                                    : bench::leastBytes(manifest.collective,
-                                                                        bench::trafficOf(manifest.algorithm),
-                                                                        manifest.ranks, bytes);
+  // What goes over windows the manifest does not tell: a share of the largest argument from each other rank, unless the
+  // collective says more.
+  const double overWindows = manifest.hasWindows() ? double(bytes) * others / manifest.ranks : 0;
+  const double onWire =
+      memberBytes && received > 0
+          ? received * share + overWindows
+          : std::max(overWindows, double(bench::leastBytes(manifest.collective, bench::trafficOf(manifest.algorithm),
+                                                           manifest.ranks, bytes)));
   if (floors.bytesPerMicrosecond > 0) terms.bytes = onWire / floors.bytesPerMicrosecond;
   terms.polls = kPeer * (others - 1) * double(boxes);
   return terms;

@@ -174,7 +174,7 @@ TEST(Selector, KeepsToItsLimits) {
   SelectionOptions options{.maxCtas = 2};
   options.table = tableOf(R"({"oneshot.ll": [[65536, 0.001, 64, 128]]})");
   EXPECT_EQ(selectorOf(options).choose({65536, DType::F32, 2}).ctas, 2u);
-  const Selector plain = selectorOf({.symmetric = false});
+  const Selector plain = selectorOf({.symmetric = true});
   for (const Choice &choice : plain.ranked({64, DType::F32, 2})) EXPECT_NE(choice.name, "nccl-symmetric");
   EXPECT_FALSE(Selector::create(library("allreduce"), "allreduce", {.algorithm = "nothing"}));
   EXPECT_FALSE(Selector::create(library("allreduce"), "allreduce", {.order = "sideways"}));
@@ -336,6 +336,44 @@ TEST(Context, TakesWhatHasRoomForShortRows) {
   auto refused = norm->launch(none, tooShort);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text.find("rows of `H` = 1 elements"), std::string::npos) << refused.error().text;
+}
+
+TEST(Context, TakesWindowsWhereItIsToldThatBuffersAreSymmetric) {
+  auto context = Context::create({.ranks = 2, .fabric = FabricKind::Emulated});
+  if (!context) GTEST_SKIP() << context.error().text;
+  CollectiveRequest request{.collective = "allreduce"};
+  request.selection.table = tableOf(R"({"oneshot.ll": [[512, 0.002]], "pull_oneshot": [[512, 0.001], [262144, 0.001]]})");
+  const std::uint64_t extents[] = {100};
+  auto ordinary = context->collective(library("allreduce"), request);
+  if (!ordinary && ordinary.error().code == Error::Code::MachineLacks) GTEST_SKIP() << ordinary.error().text;
+  ASSERT_TRUE(ordinary) << ordinary.error().text;
+  EXPECT_NE(ordinary->choose(extents).name, "pull_oneshot");
+  request.selection.symmetric = true;
+  auto symmetric = context->collective(library("allreduce"), request);
+  ASSERT_TRUE(symmetric) << symmetric.error().text;
+  EXPECT_EQ(symmetric->choose(extents).name, "pull_oneshot");
+
+  auto x = context->allocateSymmetric(400), y = context->allocateSymmetric(400);
+  ASSERT_TRUE(x && y);
+  std::vector<std::vector<void *>> buffers, elsewhere;
+  for (int rank : {0, 1}) {
+    const std::vector<float> values(100, float(rank + 1));
+    ASSERT_TRUE(context->upload(rank, x->address(rank), values.data(), 400));
+    buffers.push_back({x->address(rank), y->address(rank)});
+    auto memory = context->allocate(rank, 800);
+    ASSERT_TRUE(memory);
+    elsewhere.push_back({*memory, static_cast<char *>(*memory) + 400});
+  }
+  EXPECT_FALSE(symmetric->launch(elsewhere, extents)) << "of what was promised";
+  auto launched = symmetric->launch(buffers, extents);
+  ASSERT_TRUE(launched) << launched.error().text;
+  auto done = context->synchronize();
+  ASSERT_TRUE(done) << done.error().text;
+  for (int rank : {0, 1}) {
+    std::vector<float> sums(100);
+    ASSERT_TRUE(context->download(rank, sums.data(), y->address(rank), 400));
+    EXPECT_EQ(sums, std::vector<float>(100, 3.0f));
+  }
 }
 
 } // namespace

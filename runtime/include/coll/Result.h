@@ -20,7 +20,8 @@ struct Error {
   std::string text;
 };
 
-/// A T or the Error for which there is none. Test it before use: `if (!r) return r.error(); use(*r);`
+/// A T or the Error for which there is none. Test it before use: `if (!r) return r.error(); use(*r);` Untested, `*` and
+/// `->` of an error throw std::bad_variant_access, as error() of a T does.
 template <class T>
 class [[nodiscard]] Result {
 public:

@@ -30,7 +30,8 @@ struct SelectionOptions {
   bool nccl = true;           ///< NCCL, where it has the collective
   bool multicast = false;     ///< members that use multicast: where the team has none, others do the same with less to read
   unsigned unsplitBytes = 128; ///< aligned stores of so many bytes arrive whole here: members that need more are left out
-  bool symmetric = true;      ///< what needs the caller's buffers in symmetric memory: windows, NCCL's symmetric kernels
+  bool symmetric = false;     ///< the buffers of every call lie in symmetric memory: members with windows are choices
+  bool ncclSymmetric = false; ///< and in windows of NCCL's that it may use symmetrically: so are its symmetric kernels
 };
 
 /// One way to carry out a call.

@@ -7,7 +7,7 @@
 //   for (int rank = 0; rank < context->ranks(); ++rank) allreduce->launch(rank, {x[rank], y[rank]}, {count});
 //   auto done = context->synchronize();
 //
-// Everything that can fail returns a Result: test it before use. No function throws.
+// Everything that can fail returns a Result: test it before use. No function throws but what takes an untested Result.
 //
 // Life. Create a context, load what it is to launch, launch as often as wanted, also into graphs; then destroy the
 // context. All loading comes before launches are in flight. Graphs that have captured launches, streams that were passed
@@ -139,8 +139,9 @@ public:
   /// kernel reads it, so it may be filled by the kernel before in the stream, and may differ from replay to replay of a
   /// graph. A count above its bound, the extent of what it counts, ends the launch: the next synchronize() or check() has
   /// an error that names it.
-  /// Zero elements are no launch, unless there are counts. Error::BadInput for arguments that the contract or the capacity does not allow;
-  /// Error::Failed after an abort.
+  /// Zero elements are no launch, unless there are counts. Error::BadInput for arguments that the contract or the capacity
+  /// does not allow; Error::Failed after an abort. A rank that is refused leaves those that were launched to wait for it,
+  /// for as long as the context's timeout: abort() ends that sooner.
   ///
   /// On sm_90 and newer the kernel lets the next one of the stream start early if that was launched with programmatic
   /// stream serialisation. Kernels that ask for it and then do not wait must not follow: NCCL's symmetric kernels
@@ -192,8 +193,11 @@ struct CollectiveRequest {
   SelectionOptions selection = {};
 };
 
-/// Ranks, all of them in this process or one, and what is loaded for them. Moves, does not copy. Functions are to be called by one
-/// thread at a time, abort() by any.
+/// Ranks, all of them in this process or one, and what is loaded for them. Moves, does not copy.
+///
+/// Threads: functions of a context and of what it has loaded are to be called by one thread at a time, those of different
+/// ranks too; abort() by any. Threads that launch a rank each take turns, or each have a context of its own as processes do.
+/// CUDA: uses the primary context of each GPU. None need be current, and what is current on entry is so on return.
 class Context {
 public:
   /// Error::MachineLacks names the library, GPU or link that is missing. Destroy contexts before the process takes down
@@ -219,8 +223,9 @@ public:
   Result<Collective> load(const Kernel &kernel);
 
   /// A collective of `program`, chosen at each launch among its members and NCCL. Loads every member that can ever be
-  /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric. Members with windows and NCCL's
-  /// symmetric kernels are not, as the buffers of a call need not lie in symmetric memory.
+  /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric, by its ordinary kernels. Members with
+  /// windows are where `request.selection.symmetric` promises that the buffers of every call come from
+  /// allocateSymmetric(): all-reduces beyond some megabytes are quickest so.
   Result<SelectedCollective> collective(const Program &program, const CollectiveRequest &request);
 
   /// Memory of one rank, aligned to 256 bytes, owned by the context, uninitialised. For an emulated rank it is memory
