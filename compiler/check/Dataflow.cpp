@@ -435,7 +435,7 @@ void Dataflow::operate(int rank, const Step &step) {
     if (step.kind == Kind::Map)
       symbols.map(step.function, value(r, step.a), step.b == ir::kNone ? nullptr : &value(r, step.b), step.from, step.type, scratch);
     else if (step.kind == Kind::Round)
-      symbols.map(ir::Function::Convert, value(r, step.a), nullptr, ast::accumulatorOf(program.dtype), program.dtype, scratch);
+      symbols.map(ir::Function::Convert, value(r, step.a), nullptr, ast::accumulatorOf(step.type), step.type, scratch);
     else
       symbols.apply(step.code, value(r, step.a), scratch, step.detail);
     std::swap(value(r, step.value), scratch);

@@ -311,9 +311,10 @@ private:
 
   /// What an operation has computed in f32 is rounded where its type is narrower.
   void round(ir::ValueId value, ir::SourceOffset where) {
-    if (!rounds || program.values[value].dtype == DType::F32 || !isFloat(program.dtype)) return;
+    const DType type = program.values[value].dtype;
+    if (!rounds || type == DType::F32 || !isFloat(type)) return;
     Step step{Step::Kind::Round};
-    step.where = where, step.value = step.a = value;
+    step.where = where, step.value = step.a = value, step.type = type;
     setLength(step, program.values[value].length);
     emit(step);
   }

@@ -135,6 +135,9 @@ private:
   void declareElements(ValueId v);
   /// The left side of the definition of elements.
   std::string declareElements(const Stmt &stmt);
+  std::string declareElementsOf(ValueId v);
+  /// Whether a packet is scattered over its vector, or in several units.
+  bool inPieces() const { return program.wire().together > 1 || program.bulkUnits() || program.wire().payloadBytes > 16; }
   void store(const Store &s);
   void load(const Load &s);
   void readOne(ValueId result, MailboxId box, const Index &slot);
@@ -143,7 +146,9 @@ private:
   /// One slot for each rank, but not that of its number.
   void reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slot);
   std::string opName(ReduceOp op) const { return program.op == op ? "Op" : std::string(cudaName(op)); }
-  std::string ownText(ValueId own) { return own == kNone ? "" : ", " + nameOf(own); }
+  std::string ownText(MailboxId box, ValueId own) { return own == kNone ? "" : ", " + packetFor(box, own); }
+  /// What a rank keeps of what it sends goes by what that is called.
+  void keep(ValueId own, ValueId sent);
 
   // ---- EmitLoops.cpp: loops over ranks and ordered ones in a packet loop ----
   void forLoop(const For &s);
@@ -203,6 +208,15 @@ private:
   std::string placeOfAll(const Slice &slice) const;
   /// How many places after this rank a peer is.
   std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
+  bool isPacket(ValueId v) const { return program.values[v].dtype == program.packetType(); }
+  /// A value as a packet of a mailbox.
+  std::string packetFor(MailboxId box, ValueId v);
+  /// The type of a mailbox's elements, and of its packets.
+  std::string typeOf(MailboxId box) const;
+  std::string packetType(MailboxId box) const { return isPacketType(box) ? "Packet" : boxName(box) + "::P"; }
+  bool isPacketType(MailboxId box) const { return program.mailboxes[box].dtype == program.packetType(); }
+  /// What was received from a mailbox by a name, or as an expression: as it is, or its elements.
+  std::string received(MailboxId box, const std::string &packet) const;
   std::string boxName(MailboxId box) const { return names.boxes.at(program.mailboxes[box].name); }
   std::string declareName(ValueId v) { return valueNames[v] = names.names.unique(program.values[v].name); }
   std::string nameOf(ValueId v) const;

@@ -131,6 +131,21 @@ bool byRows(const Program &program) {
   });
 }
 
+/// What the addresses of arguments are multiples of where packets are whole: what is of a wider type than the packets' takes
+/// more of them.
+unsigned alignmentOf(const Program &program) {
+  unsigned alignment = program.wire().alignment;
+  const auto wants = [&](const Buffer &buffer) {
+    const unsigned bytes = program.pieceElements() * sizeOf(buffer.dtype);
+    if (sizeOf(buffer.dtype) > sizeOf(program.packetType())) alignment = std::max(alignment, std::min(16u, bytes & -bytes));
+  };
+  walk(program.body, [&](const Stmt &s) {
+    if (const auto *load = std::get_if<Load>(&s.op())) wants(program.buffers[load->from.buffer]);
+    if (const auto *store = std::get_if<Store>(&s.op()); store && !store->perRow) wants(program.buffers[store->to.buffer]);
+  });
+  return alignment;
+}
+
 } // namespace
 
 std::string ensuresText(const Program &program, const Ensures &e) {
@@ -172,7 +187,7 @@ Manifest buildManifest(const Program &program) {
                            box.offset});
     m.minArch = std::max(m.minArch, wireOf(box.sync).minArch);
     m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
-    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(program.packetType());
+    if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(box.dtype);
     m.mailboxes.back().stride = box.stride;
   }
   if (program.shared) {
@@ -188,14 +203,13 @@ Manifest buildManifest(const Program &program) {
   m.hops = chain.received;
   m.credits = program.creditOffset.value_or(0);
   const Wire wire = program.wire();
-  const unsigned sent = sizeOf(program.packetType()) / sizeOf(program.dtype); // bytes for one of an argument
-  m.packetBytes = wire.payloadBytes / sent;
+  m.packetBytes = wire.payloadBytes * sizeOf(program.dtype) / sizeOf(program.packetType()); // as the arguments have them
   m.packetsTogether = wire.together;
   m.bulk = program.bulkUnits() > 0;
-  m.alignment = wire.alignment;
+  m.alignment = alignmentOf(program);
   const std::uint64_t size = sizeOf(program.dtype);
   m.chunkPackets = program.chunkPackets();
-  const std::uint64_t whole = (wire.alignment < 8 ? wire.payloadBytes : wire.alignment) / sent; // bytes
+  const std::uint64_t whole = program.bulkUnits() ? 16 : program.pieceElements() * size; // bytes
   m.wholeUnit = std::max<std::uint64_t>(1, whole / size);
   if (hasPieces(program)) // which are whole units of 16 bytes
     m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);
@@ -209,7 +223,7 @@ Manifest buildManifest(const Program &program) {
   m.strength = program.strength;
   m.assumptions = program.assumptions;
   m.strict = program.strict;
-  m.cyclicThreads = true;
+  m.cyclicThreads = program.mailsAlike();
   walk(program.body, [&](const Stmt &s) {
     if (const auto *loop = std::get_if<PacketLoop>(&s.op())) m.cyclicThreads &= loop->map == ThreadMap::Cyclic && !loop->rows;
   });

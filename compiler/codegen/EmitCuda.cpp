@@ -83,7 +83,7 @@ private:
                                              std::to_string(box.copies);
     if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
     if (box.counted) text += "; a message says how long it is";
-    return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes";
+    return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes" + (box.dtype == program.packetType() ? "" : " of " + std::string(keyword(box.dtype)));
   }
 
   static std::string workspaceText(const SharedScratch &shared) {
@@ -161,10 +161,11 @@ private:
       name[0] = char(std::toupper(static_cast<unsigned char>(name[0])));
       name = names.boxes[box.name] = names.names.unique(name);
       out.from(lineOf(program, box.where));
-      const std::string type = std::string("coll::") + deviceNamespace(box.sync) + "::Mailbox<T, N, " +
+      std::string type = std::string("coll::") + deviceNamespace(box.sync) + "::Mailbox<" + typeName(box.dtype) + ", N, " +
                                std::to_string(number) + ", " + std::to_string(box.offset) + ", " + box.slots.str() + ", " +
                                std::to_string(box.lines) + ", " + std::to_string(box.copies) +
                                (box.stride ? ", " + std::to_string(box.stride) : "") + ">";
+      if (box.payload && program.linesOf(box) > 1) type = "coll::wide::Mailbox<" + type + ", " + packetText(box.dtype) + ">";
       out.line("using " + name + " = " +
                (box.counted ? "coll::Counted<" + type + ", " + std::to_string(box.countOffset) + ">; // and the counts' offset"
                             : type + ";"));
@@ -190,15 +191,24 @@ private:
       out.line("using " + name + " = coll::" +
                (program.keepsPackets(value) ? "Kept<" + at : "KeptElements<" + at + ", " + std::string(cudaName(ast::accumulatorOf(value.dtype)))) + ">; // " + (value.name.empty() ? "a value" : "`" + value.name + "`") + " between loops: offset in the region");
     }
-    const Wire wire = program.wire();
     const unsigned units = program.bulkUnits();
-    const std::string packet = units > 1 ? "coll::bulk::Packet<T, " + std::to_string(units) + ">"
-                               : wire.together > 1
-                                   ? std::string("coll::") + deviceNamespace(program.mailboxes.front().sync) + "::Packet<T>"
-                                   : "coll::Packet<T, " + std::to_string(wire.payloadBytes) + ">";
-    out.line("using Packet = " + packet +
+    out.line("using Packet = " + packetText(program.packetType()) +
              (units > 1 ? "; // units of 16 bytes that a thread handles at a time" : "; // what a thread handles at a time"));
     out.blank();
+  }
+
+  std::string typeName(DType type) const { return type == program.packetType() ? "T" : std::string(cudaName(type)); }
+
+  /// What a thread handles at a time of vectors of a type.
+  std::string packetText(DType type) const {
+    const Wire wire = program.wire();
+    const unsigned units = program.bulkUnits(), bytes = program.pieceElements() * sizeOf(type);
+    const std::string of = "Packet<" + typeName(type);
+    if (units > 1) return "coll::bulk::" + of + ", " + std::to_string(units) + ">";
+    if (wire.together > 1 && bytes != 16) return "coll::wide::Line" + of + ", " + std::to_string(bytes) + ">";
+    if (wire.together == 1) return (bytes > 16 ? "coll::wide::" : "coll::") + of + ", " + std::to_string(bytes) + ">";
+    const auto inLines = llvm::find_if(program.mailboxes, [](const Mailbox &box) { return box.payload && wireOf(box.sync).together > 1; });
+    return std::string("coll::") + deviceNamespace(inLines->sync) + "::" + of + ">";
   }
 
   /// Whether the kernel goes by rows; then all its loops do.

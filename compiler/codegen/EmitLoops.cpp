@@ -11,11 +11,11 @@ void BodyEmitter::forLoop(const For &s) {
 }
 
 bool BodyEmitter::loadsFirst(const For &s) const {
-  const std::int64_t units = (s.last.value() + 1) * (program.wire().payloadBytes > 16 ? 2 : 1);
+  const std::int64_t units = (s.last.value() + 1) * ((program.wire().payloadBytes + 15) / 16);
   if (s.body.size() != 2 || s.first.value() < 0 || units > kMaxUnits) return false;
   const auto *load = std::get_if<Load>(&s.body[0].op());
   const auto *send = std::get_if<Send>(&s.body[1].op());
-  return load && send && send->value == load->result && load->from.length.kind != Length::Kind::Piece;
+  return load && send && send->value == load->result && isPacket(load->result) && load->from.length.kind != Length::Kind::Piece;
 }
 
 void BodyEmitter::loadThenSend(const For &s) {
@@ -60,7 +60,7 @@ void BodyEmitter::eachRank(const ForRanks &loop) {
   if (!others) declareOwn(loop);
   else for (const Stmt &s : loop.body)
     if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own))
-      valueNames[send->own] = nameOf(send->value);
+      keep(send->own, send->value);
   if (multicast(loop, others)) return;
   out.directive("#pragma unroll");
   const auto *only = loop.body.size() == 1 ? std::get_if<Send>(&loop.body.front().op()) : nullptr;
@@ -84,15 +84,17 @@ bool BodyEmitter::goesToOthers(const ForRanks &loop) const {
 void BodyEmitter::declareOwn(const ForRanks &loop) {
   for (const Stmt &s : loop.body)
     if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own))
-      if (!valueNames.count(send->own)) declare(send->own);
+      if (!valueNames.count(send->own) && !computed.has(send->own))
+        isPacket(send->own) ? declare(send->own) : declareElements(send->own);
 }
 
 bool BodyEmitter::multicast(const ForRanks &loop, bool others) {
   const auto *send = std::get_if<Send>(&loop.body.front().op());
   const auto *store = std::get_if<Store>(&loop.body.front().op());
   if (send && send->multicast)
-    out.line("coll::" + Twine(others ? "sendToOthers<" : "sendToAll<") + boxName(send->box) + ">(launch, a." +
-             names.regionsOfAll + ", " + text(send->slot) + ", " + slotPacket + ", " + nameOf(send->value) + ");");
+    out.line("coll::" + Twine(program.linesOf(program.mailboxes[send->box]) > 1 ? "sendLines" : "send") + (others ? "ToOthers<" : "ToAll<") +
+             boxName(send->box) + ">(launch, a." + names.regionsOfAll + ", " + text(send->slot) + ", " + slotPacket + ", " +
+             packetFor(send->box, send->value) + ");");
   else if (store && store->multicast)
     out.line("coll::storeToAll<Shape>(launch, " + placeOfAll(store->to) + ", " + nameOf(store->value) + ");");
   else
@@ -117,6 +119,7 @@ bool BodyEmitter::loadsFirst(const ForRanks &loop) const {
   const auto *load = std::get_if<Load>(&loop.body[0].op());
   const auto *send = std::get_if<Send>(&loop.body[1].op());
   const auto *store = std::get_if<Store>(&loop.body[1].op());
+  if (load && !isPacket(load->result)) return false;
   if (load && store) return store->value == load->result && (load->from.owner || store->to.owner);
   return load && send && send->value == load->result && send->peer.isVariable(loop.variable);
 }
@@ -181,8 +184,10 @@ void BodyEmitter::rankStatement(const Stmt &stmt, const ForRanks &loop) {
   const auto *send = std::get_if<Send>(&stmt.op());
   if (!send || !send->peer.isVariable(loop.variable)) return inner(stmt);
   announce(send->where);
-  if (send->own == kNone || !program.isKept(send->own) || valueNames[send->own] == nameOf(send->value)) return out.line(sendText(*send, "hop"));
-  out.line("if (hop == 0) " + Twine(nameOf(send->own)) + " = " + nameOf(send->value) + ";");
+  if (send->own == kNone || !program.isKept(send->own)) return out.line(sendText(*send, "hop"));
+  const auto textOf = [&](ValueId v) { return isPacket(v) ? nameOf(v) : withoutParentheses(computed.elements(v)); };
+  if (textOf(send->own) == textOf(send->value)) return out.line(sendText(*send, "hop"));
+  out.line("if (hop == 0) " + Twine(textOf(send->own)) + " = " + textOf(send->value) + ";");
   out.line("else " + Twine(sendText(*send, "hop")));
 }
 
@@ -194,13 +199,14 @@ void BodyEmitter::eachSlot(const ForRanks &loop) {
   const ValueId own = poll ? poll->own : read->own, result = poll ? poll->result : read->result;
   if (program.mailboxes[box].counted) return eachMessage(loop, box, own, result);
   const std::string condition = reaches(program.values[result].length);
-  const std::string part = declareName(result);
+  const std::string part = isPacketType(box) ? declareName(result) : names.names.unique(nameFor(result));
+  if (!isPacketType(box)) computed.set(result, received(box, part), Expressions::Form::Elements);
   const std::string argument = "coll::u32 " + variables.at(loop.variable);
   out.line("coll::eachSlot<" + Twine(boxName(box)) + ">(");
   out.indent(4);
-  out.line("launch, " + Twine(slotPacket) + ownText(own) + ", " +
+  out.line("launch, " + Twine(slotPacket) + ownText(box, own) + ", " +
            (condition.empty() ? "[](coll::u32) { return true; }," : "[&](" + argument + ") { return " + condition + "; },"));
-  out.open("[&](" + Twine(argument) + ", const Packet &" + part + ") {");
+  out.open("[&](" + Twine(argument) + ", const " + packetType(box) + " &" + part + ") {");
   for (std::size_t s = 1; s < loop.body.size(); ++s)
     if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s]);
   out.close("});");

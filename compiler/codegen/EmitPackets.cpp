@@ -229,7 +229,7 @@ void BodyEmitter::inner(const Stmt &stmt) {
       },
       [&](const Send &s) {
         if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));
-        valueNames[s.own] = nameOf(s.value); // kept by the rank that everything goes to
+        keep(s.own, s.value); // by the rank that everything goes to
         out.line("if (" + Twine(condition(Index::make(Index::Kind::Ne, Index::variable("me"), s.peer))) + ") " +
                  sendText(s, hop(s.peer)));
       },

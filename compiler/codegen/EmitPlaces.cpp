@@ -18,7 +18,26 @@ std::string BodyEmitter::text(const Index &index) const {
 
 std::string BodyEmitter::sendText(const Send &s, const std::string &hop) {
   return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + ", " +
-         nameOf(s.value) + (program.mailboxes[s.box].counted ? ", " + countNames.at(s.value) : "") + ");";
+         packetFor(s.box, s.value) + (program.mailboxes[s.box].counted ? ", " + countNames.at(s.value) : "") + ");";
+}
+
+std::string BodyEmitter::packetFor(MailboxId box, ValueId v) {
+  if (isPacketType(box)) return nameOf(v);
+  known(v);
+  return "coll::narrow<" + typeOf(box) + ", " + packetType(box) + ">(" + withoutParentheses(computed.elements(v)) + ")";
+}
+
+std::string BodyEmitter::typeOf(MailboxId box) const {
+  return isPacketType(box) ? "T" : std::string(cudaName(program.mailboxes[box].dtype));
+}
+
+std::string BodyEmitter::received(MailboxId box, const std::string &packet) const {
+  return isPacketType(box) ? packet : "coll::widen<" + typeOf(box) + ">(" + packet + ")";
+}
+
+void BodyEmitter::keep(ValueId own, ValueId sent) {
+  if (program.values[own].dtype == program.packetType()) valueNames[own] = nameOf(sent);
+  else computed.set(own, computed.elements(sent), Expressions::Form::Elements);
 }
 
 std::string BodyEmitter::base(const Slice &slice) const {

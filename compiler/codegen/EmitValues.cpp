@@ -11,8 +11,8 @@ bool BodyEmitter::isInline(const Stmt &stmt) {
 bool BodyEmitter::isElements(const Stmt &stmt) const {
   const DType type = program.values[resultOf(stmt)].dtype;
   if (const auto *map = std::get_if<Map>(&stmt.op())) return !Expressions::makesPacket(program, *map);
-  if (std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Reduce>(stmt.op())) return type != program.packetType();
-  return false;
+  return !std::holds_alternative<Assign>(stmt.op()) && !std::holds_alternative<Constant>(stmt.op()) &&
+         !std::holds_alternative<Argument>(stmt.op()) && type != program.packetType();
 }
 
 void BodyEmitter::known(ValueId v) {
@@ -34,8 +34,9 @@ void BodyEmitter::define(const Stmt &stmt, const std::string &text) {
   computed.set(v, valueNames.at(v), Expressions::Form::Packet);
 }
 
-std::string BodyEmitter::declareElements(const Stmt &stmt) {
-  const ValueId v = resultOf(stmt);
+std::string BodyEmitter::declareElements(const Stmt &stmt) { return declareElementsOf(resultOf(stmt)); }
+
+std::string BodyEmitter::declareElementsOf(ValueId v) {
   const bool declared = declaredElements.count(v);
   const std::string name = declared ? declaredElements.at(v) : names.names.unique(nameFor(v));
   computed.set(v, name, Expressions::Form::Elements);
@@ -65,7 +66,7 @@ void BodyEmitter::store(const Store &s) {
                     withoutParentheses(computed.elements(s.value)) + ");");
   if (program.buffers[s.to.buffer].dtype == program.packetType())
     return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::" + computed.storeOf(s.value) + (program.wire().together > 1 || program.bulkUnits() ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
+  out.line("coll::" + computed.storeOf(s.value) + (inPieces() ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
@@ -77,8 +78,9 @@ void BodyEmitter::load(const Load &s) {
 
 void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
   if (program.mailboxes[box].counted) return readMessage(result, box, slot);
-  out.line(declarator(result) + " = coll::readSlot<" + boxName(box) + ">(launch, " +
-           text(slot) + ", " + slotPacket + ");");
+  const std::string packet = "coll::readSlot<" + boxName(box) + ">(launch, " + text(slot) + ", " + slotPacket + ")";
+  if (isPacketType(box)) return out.line(declarator(result) + " = " + packet + ";");
+  out.line(declareElementsOf(result) + " = " + received(box, packet) + ";");
 }
 
 void BodyEmitter::reduce(const Reduce &s) {
@@ -93,18 +95,19 @@ void BodyEmitter::reduce(const Reduce &s) {
   const MailboxId box = poll ? poll->box : read->box;
   if (const Index &slot = poll ? poll->slot : read->slot; !slot.isVariable(s.variable)) return reduceSlotsOf(s, box, slot);
   const ValueId own = poll ? poll->own : read->own;
-  const std::string arguments = opName(s.op) + ", T, " + boxName(box) + ">(launch, " + slotPacket + ownText(own) + ")";
-  if (program.values[s.result].dtype != program.packetType()) return define(s, "coll::reduceSlotsWide<" + arguments);
+  const std::string arguments = opName(s.op) + ", " + typeOf(box) + ", " + boxName(box) + ">(launch, " + slotPacket + ownText(box, own) + ")";
+  if (program.values[s.result].dtype != program.mailboxes[box].dtype) return define(s, "coll::reduceSlotsWide<" + arguments);
+  if (!isPacketType(box)) return define(s, received(box, "coll::reduceSlots<" + arguments));
   out.line(declarator(s.result) + " = coll::reduceSlots<" + arguments + ";");
 }
 
 void BodyEmitter::reduceSlotsOf(const Reduce &s, MailboxId box, const Index &slot) {
-  const bool wide = program.values[s.result].dtype != program.packetType();
-  const std::string name = wide ? declareElements(s) : declarator(s.result);
-  out.open(name + " = coll::reduceRanks" + (wide ? "Wide<" : "<") + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
-           variables.at(s.variable) + ") {");
+  const bool wide = program.values[s.result].dtype != program.mailboxes[box].dtype, elements = wide || !isPacketType(box);
+  const std::string name = elements ? declareElements(s) : declarator(s.result);
+  out.open(name + " = " + (elements && !wide ? "coll::widen<" + typeOf(box) + ">(" : "") + "coll::reduceRanks" + (wide ? "Wide<" : "<") +
+           opName(s.op) + ", " + typeOf(box) + ", " + packetType(box) + ", N>([&](coll::u32 " + variables.at(s.variable) + ") {");
   out.line("return coll::readSlot<" + boxName(box) + ">(launch, " + text(slot) + ", " + slotPacket + ");");
-  out.close("});");
+  out.close(elements && !wide ? "}));" : "});");
 }
 
 void BodyEmitter::reduceRanks(const Reduce &s, const Load &part) {

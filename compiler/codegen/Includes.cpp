@@ -25,6 +25,7 @@ const std::vector<Header> &headers() {
       {"ll", {"ll"}},
       {"ll16", {"ll16"}},
       {"ll128", {"ll128"}},
+      {"wide", {"wide"}},
       {"sentinel", {"sentinel"}},
       {"flag", {"flag"}},
       {"counter", {"counter"}},
@@ -44,6 +45,7 @@ const std::vector<Header> &headers() {
       {"window", {"reduceRanks"}},
       {"window_wide", {"reduceRanksWide"}},
       {"multicast", {"sendToAll", "sendToOthers", "storeToAll", "reduceAll"}},
+      {"wide_multicast", {"sendLinesToAll", "sendLinesToOthers"}},
       {"trace", {"stamp", "stampFirst", "kEntered", "kMayRun", "kSends", "kReceived", "kFinished"}},
   };
   return list;

@@ -24,18 +24,13 @@ void multicast(Stmt stmt, ast::Span span, Block &out) {
 
 } // namespace
 
-/// All mailboxes are of one type: T, or the f32 that narrower floats accumulate in.
+/// Packets are of T where a mailbox is, else of the type of the first.
 void Builder::chooseMailedType(const sema::Algorithm &algorithm) {
   for (const ast::Mailbox *box : algorithm.mailboxes) {
     const DType type = sema::instantiate(box->type.element, program.dtype);
-    if (box == algorithm.mailboxes.front() && type != program.dtype) program.mailed = type;
-    if (type != program.packetType())
-      refuse(box->name.span, "mailboxes of `" + std::string(keyword(program.packetType())) + "` and `" + std::string(keyword(type)) + "` in one algorithm",
-             "declare all mailboxes of one type, and convert what is sent by `as`");
+    if (type == program.dtype) return program.mailed.reset();
+    if (!program.mailed) program.mailed = type;
   }
-  if (program.mailed && (*program.mailed != DType::F32 || !isFloat(program.dtype) || sizeOf(program.dtype) > 2))
-    refuse(algorithm.mailboxes.front()->name.span, "a mailbox of `" + std::string(keyword(*program.mailed)) + "` where `T` is `" + std::string(keyword(program.dtype)) + "`",
-           "mailboxes are of `T`, or of `f32` where `T` is a narrower float");
 }
 
 void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
@@ -53,8 +48,7 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
   else if (mode == ast::SyncMode::Counter128) box.sync = Sync::Counter128;
   else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
-  if (program.mailed && (box.sync == Sync::LL16 || adds(box.sync)))
-    refuse(decl.sync.span, "a `" + std::string(ast::keyword(mode)) + "` mailbox of another element type than `T`");
+  box.dtype = sema::instantiate(decl.type.element, program.dtype);
   box.counted = decl.counted;
   if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
   box.slots = decl.slots ? index(*decl.slots) : Index::constant(1);
@@ -72,7 +66,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.multicast = !s.rank;
   op.peer = s.rank ? index(*s.rank) : Index::variable(kAll);
   op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
-  op.value = converted(value(*s.value, out), program.packetType(), s.value->span, out);
+  op.value = converted(value(*s.value, out), program.mailboxes[op.box].dtype, s.value->span, out);
   if (!ok) return;
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
   Mailbox &box = program.mailboxes[op.box];
@@ -129,7 +123,7 @@ ValueId Builder::poll(const ast::Mailbox &decl, Index slot, const ast::Expr &exp
     return 0;
   }
   if (const ValueId known = decl.counted ? polledIn(out, box, slot) : kNone; known != kNone) return known;
-  const ValueId v = program.addValue(decl.name.text, received(box, slot));
+  const ValueId v = program.addValue(decl.name.text, received(box, slot), program.mailboxes[box].dtype, Spread::Element);
   if (decl.counted) program.values[v].count = Count{{}, box, slot};
   out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
   return v;

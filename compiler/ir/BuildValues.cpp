@@ -133,7 +133,7 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
       poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
   if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
   if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
-  const DType type = poll ? program.packetType() : program.dtype;
+  const DType type = poll ? program.mailboxes[poll->box].dtype : program.dtype;
   const bool isWide = wide && isFloat(type) && sizeOf(type) < 4 && !op.multicast; // the network rounds
   op.result = program.addValue(program.values[op.yield].name, length, isWide ? DType::F32 : type,
                                Spread::Element);

@@ -39,7 +39,7 @@ private:
   }
 
   void mailbox(const Mailbox &m) {
-    os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << (m.payload && program.mailed ? " " + std::string(keyword(*program.mailed)) : "") << (m.counted ? " counted" : "") << " sync " << keyword(m.sync);
+    os << "  mailbox " << m.name << "[" << m.slots << "] of " << (m.payload ? str(m.length) : "nothing") << (m.payload && m.dtype != program.dtype ? " " + std::string(keyword(m.dtype)) : "") << (m.counted ? " counted" : "") << " sync " << keyword(m.sync);
     if (m.canonical) os << " canonical";
     if (m.reuse == Reuse::Ack) os << " reuse ack";
     if (m.reuse == Reuse::Barrier) os << " reuse barrier";

@@ -1,6 +1,7 @@
 #include "ir/Program.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace coll::ir {
 
@@ -43,9 +44,30 @@ Wire wireOf(Sync sync) {
 
 Wire Program::wire() const {
   if (const unsigned units = bulkUnits()) return {16 * units, 16};
-  for (const Mailbox &box : mailboxes)
-    if (box.payload) return wireOf(box.sync);
-  return {16, 16};
+  Wire wire{16, 16};
+  unsigned elements = 0, together = 1; // of a packet or piece: whole lines of every mailbox, and whole words of an argument
+  for (const Mailbox &box : mailboxes) {
+    if (!box.payload) continue;
+    const Wire own = wireOf(box.sync);
+    if (elements == 0) wire = own;
+    elements = std::lcm(std::max(1u, elements), own.pieceBytes() / sizeOf(box.dtype));
+    together = std::max(together, own.together);
+  }
+  if (together > 1) elements = std::lcm(elements, std::max(1u, 8 / sizeOf(packetType()))); // bytes of whole words of 8
+  if (mailed && sizeOf(dtype) < 4 && elements * sizeOf(dtype) % 2) elements = std::lcm(elements, 4 / sizeOf(dtype));
+  const unsigned bytes = elements * sizeOf(packetType());
+  if (elements == 0 || (bytes == wire.pieceBytes() && together == wire.together)) return wire;
+  return {together > 1 ? bytes * 30 / 16 : bytes, 0, together, 8, 70, std::min(16u, bytes & -bytes)};
+}
+
+unsigned Program::linesOf(const Mailbox &box) const {
+  const Wire own = wireOf(box.sync), all = wire();
+  const unsigned bytes = pieceElements() * sizeOf(box.dtype) * (all.together > own.together ? 2 : 1);
+  return (bytes + own.pieceBytes() - 1) / own.pieceBytes();
+}
+
+bool Program::mailsAlike() const {
+  return llvm::all_of(mailboxes, [&](const Mailbox &box) { return !box.payload || (box.dtype == packetType() && linesOf(box) == 1); });
 }
 
 bool Program::goesByRows() const {

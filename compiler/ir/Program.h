@@ -26,6 +26,11 @@ struct Wire {
   unsigned unsplitBytes = 8; ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
   unsigned minArch = 70;     ///< the lowest sm_XX that the mode is for
   unsigned alignment = 16;   ///< of a packet that is whole in a vector, in bytes
+
+  /// Bytes that follow each other in a vector: a packet, or of those that come in groups each of its two pieces.
+  unsigned pieceBytes() const { return together > 1 ? payloadBytes * 16 / 15 / 2 : payloadBytes; }
+  /// Bytes that a thread has room for: those of a packet and, of one in pieces, what not every thread has.
+  unsigned packetBytes() const { return together > 1 ? 2 * pieceBytes() : payloadBytes; }
 };
 Wire wireOf(Sync sync);
 /// The mode of a keyword; nothing if none has it.
@@ -90,13 +95,14 @@ struct Mailbox {
   Sync sync;
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
+  DType dtype = DType::F32; ///< of what is sent
   bool payload = true;    ///< else its slots are announced and hold nothing
   bool counted = false;   ///< a message says how long it is, and is sent even if it has no elements
   Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
   bool canonical = false; ///< senders turn the value that means empty into an equal one: set by expandSyncModes
   int copies = 0;         ///< how many rotate by epoch; 0 until the checker or the author says
-  std::uint64_t lines = 0, offset = 0; ///< packets a slot can hold; place in the region. Set by assignMemory
+  std::uint64_t lines = 0, offset = 0; ///< lines of a slot; place in the region. Set by assignMemory
   std::uint64_t countOffset = 0;       ///< of the lines with the counts, one a slot and copy
   std::uint64_t stride = 0;            ///< bytes from copy to copy; 0: they follow each other
   SourceOffset where = 0;
@@ -178,7 +184,7 @@ struct Program {
   const std::string *source = nullptr; ///< the user's text, whose offsets start at 0
   int ranks = 0;
   DType dtype = DType::F32; ///< T
-  std::optional<DType> mailed = {}; ///< the type that all mailboxes are of, where it is not T
+  std::optional<DType> mailed = {}; ///< the type that all mailboxes are of, where none is of T
   std::optional<ReduceOp> op;
   std::string order = "ascending";
   std::uint64_t maxBytes = 0; ///< from `when bytes <= …`: of the largest argument
@@ -206,8 +212,14 @@ struct Program {
 
   /// What a packet holds elements of: as it is sent, or where nothing is, as most arguments are.
   DType packetType() const { return mailed.value_or(dtype); }
-  /// The form of its packets: that of its mailboxes, which all have one of the same payload.
+  /// The form of its packets: that of its mailboxes where all are alike, else one that is whole lines of each of them.
   Wire wire() const;
+  /// How many elements follow each other in a vector for one thread: of a packet, or of each piece of it.
+  unsigned pieceElements() const { return std::max(1u, wire().pieceBytes() / sizeOf(packetType())); }
+  /// How many lines of a mailbox a packet takes.
+  unsigned linesOf(const Mailbox &box) const;
+  /// Whether a packet is what every mailbox sends at a time.
+  bool mailsAlike() const;
   /// Units of 16 bytes that a packet has where data goes from memory to memory alone: large messages want many loads in
   /// flight. 0 in other programs.
   unsigned bulkUnits() const;

@@ -49,7 +49,7 @@ bool checkSizes(const Program &program, Context &context) {
                         "`" + box.name + "` would have no room for a single " + std::string(keyword(program.dtype)) +
                             ", with " + std::to_string(program.maxBytes) + " bytes at most and N = " +
                             std::to_string(program.ranks));
-    const std::uint64_t slotBytes = elements <= kMostRegionBytes ? elements * sizeOf(program.packetType()) * 2 : kMostRegionBytes;
+    const std::uint64_t slotBytes = elements <= kMostRegionBytes ? elements * sizeOf(box.dtype) * 2 : kMostRegionBytes;
     const std::uint64_t share = kMostRegionBytes / (std::uint64_t(box.slots.value()) * std::uint64_t(box.copies) + 1);
     if (slotBytes > share || slotBytes / 8 > kMostPackets)
       return refuseSize(program, context, "`" + box.name + "` would take more memory than there is");
@@ -66,23 +66,34 @@ void roundChunks(Program &program) {
 
 /// What is kept of a packet: coll::Kept::kStride, or coll::KeptElements::kStride.
 std::uint64_t keptBytes(const Program &program, const Value &value) {
-  const unsigned packet = llvm::alignTo(program.wire().payloadBytes, 4);
+  const unsigned packet = llvm::alignTo(program.wire().packetBytes(), 4);
   if (program.keepsPackets(value)) return llvm::alignTo(packet, 16);
   const unsigned elements = value.spread == Spread::Element ? packet / sizeOf(program.packetType()) : 1;
   return llvm::alignTo(elements * sizeOf(ast::accumulatorOf(value.dtype)), 16);
 }
 
+/// Packets of a vector that is as long as it may be, whole groups of those that come in such.
+std::uint64_t packetsOf(const Program &program, const Length &length) {
+  const Wire wire = program.wire();
+  const std::uint64_t packets = llvm::divideCeil(capacity(program, length) * sizeOf(program.packetType()), wire.payloadBytes);
+  return llvm::alignTo(std::max<std::uint64_t>(packets, 1), wire.together);
+}
+
 /// Places for the packets of what threads keep from loop to loop; returns the first offset behind.
 std::uint64_t placeKept(Program &program, std::uint64_t at) {
-  const Wire wire = program.wire();
   for (Value &value : program.values) {
     if (!value.kept) continue;
     value.keptOffset = at;
-    const std::uint64_t packets = llvm::divideCeil(capacity(program, value.length) * sizeOf(program.packetType()), wire.payloadBytes);
     const std::uint64_t bytes = keptBytes(program, value);
-    at = llvm::alignTo(at + llvm::alignTo(std::max<std::uint64_t>(packets, 1), 32) * bytes, 128); // as whole warps have them
+    at = llvm::alignTo(at + llvm::alignTo(packetsOf(program, value.length), 32) * bytes, 128); // as whole warps have them
   }
   return at;
+}
+
+/// Lines of a slot: one for each packet; where a packet takes several, those of whole warps, as coll::wide has them.
+std::uint64_t linesOf(const Program &program, const Mailbox &box) {
+  const std::uint64_t packets = packetsOf(program, box.length), each = program.linesOf(box);
+  return each == 1 ? packets : llvm::alignTo(packets, 32) * each;
 }
 
 } // namespace
@@ -90,21 +101,6 @@ std::uint64_t placeKept(Program &program, std::uint64_t at) {
 bool assignMemory(Program &program, Context &context) {
   roundChunks(program);
   if (!checkSizes(program, context)) return false;
-  for (const Mailbox &box : program.mailboxes)
-    if (box.payload && wireOf(box.sync).payloadBytes != program.wire().payloadBytes) {
-      const std::uint32_t where = std::uint32_t(box.where);
-      const Mailbox &first = *llvm::find_if(program.mailboxes, [](const Mailbox &m) { return m.payload; });
-      const auto carries = [](const Mailbox &m) {
-        return "`sync " + keyword(m.sync).str() + "`, whose packets have " + std::to_string(wireOf(m.sync).payloadBytes) + " bytes";
-      };
-      const std::uint32_t other = std::uint32_t(first.where);
-      context.diagnostics
-          .error(DiagnosticKind::NotLowered, {where, where},
-                 "mailboxes of " + carries(first) + ", and " + carries(box) + ", in one algorithm cannot be lowered yet")
-          .note({other, other}, "the other is declared here")
-          .help("`sentinel`, `flag`, `barrier` and `counter` go together, and so do `ll128` with `counter128` and `ll16` with `counter16`");
-      return false;
-    }
   // What must not be cleared when the epoch wraps comes last: see Manifest::clearBytes.
   std::vector<Mailbox *> order;
   for (Mailbox &box : program.mailboxes) order.push_back(&box);
@@ -124,8 +120,7 @@ bool assignMemory(Program &program, Context &context) {
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
     const Wire wire = wireOf(box.sync);
-    box.lines = llvm::divideCeil(capacity(program, box.length) * sizeOf(program.packetType()), wire.payloadBytes);
-    box.lines = box.payload ? llvm::alignTo(std::max<std::uint64_t>(box.lines, 1), wire.together) : 0;
+    box.lines = box.payload ? linesOf(program, box) : 0;
     box.offset = at;
     if (shared) box.copies = shared->copies, box.stride = shared->copyBytes;
     const std::uint64_t slots = std::uint64_t(box.slots.value()), together = shared ? 1 : std::uint64_t(box.copies);

@@ -82,7 +82,8 @@ private:
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
     for (const Stmt &inner : loop.body) packetStatement(inner);
-    if (program.mailed) refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`");
+    if (program.mailed || !program.mailsAlike())
+      refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`, or of unlike lines");
     const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);
     walk(loop.body, [&](const Stmt &stmt) {
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
@@ -92,7 +93,7 @@ private:
 
   void packetStatement(const Stmt &stmt) {
     if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
-    if (const auto *loop = std::get_if<Reduce>(&stmt.op())) return reduction(stmt, *loop);
+    if (const auto *loop = std::get_if<Reduce>(&stmt.op())) return reduction(*loop);
     indices(stmt);
     if (const auto *clear = std::get_if<Clear>(&stmt.op()); clear && clear->behind)
       refuse(stmt, "a clear of what an earlier launch received");
@@ -100,11 +101,8 @@ private:
       for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
   }
 
-  void reduction(const Stmt &stmt, const Reduce &loop) {
-    const Index *slot = loop.body.empty() ? nullptr : slotOf(loop.body.front());
-    if (!slot && !loop.body.empty()) return indices(loop.body.front()); // what peers have in a window
-    if (!slot) refuse(stmt, "a reduction of nothing");
-    else indices(loop.body.front());
+  void reduction(const Reduce &loop) {
+    if (!loop.body.empty()) indices(loop.body.front());
   }
 
   /// Index arithmetic of the text is in `int`, and divides towards zero.

@@ -101,7 +101,8 @@ private:
   }
 
   void keep(Use &use) {
-    const ValueId own = program.addValue("own", program.values[use.send->value].length);
+    const Value sent = program.values[use.send->value];
+    const ValueId own = program.addValue("own", sent.length, sent.dtype, sent.spread);
     use.send->own = own;
     for (Stmt *stmt : use.reads) {
       if (auto *poll = std::get_if<Poll>(&stmt->op())) poll->own = own;

@@ -90,7 +90,7 @@ private:
 
   /// What this rank sends to itself, which may be as long as a count says.
   ValueId addOwn(const std::string &name, const Length &length, const Use &use) {
-    const ValueId own = program.addValue(name, length);
+    const ValueId own = program.addValue(name, length, program.values[use.send->value].dtype, Spread::Element);
     program.values[own].count = program.values[use.send->value].count;
     if (auto &count = program.values[own].count)
       count->element.index = count->element.index.substitute(use.peerVariable, Index::variable("me"));
@@ -138,7 +138,7 @@ public:
     for (const Use &use : uses)
       if (use.sends.size() == 1 && !use.condition.empty())
         if (llvm::all_of(use.readers, [&](const Conditions &where) { return excludes(use.condition, where); }))
-          use.sends.front()->own = program.addValue("own", program.values[use.sends.front()->value].length);
+          use.sends.front()->own = ownOf(use.sends.front()->value);
   }
 
 private:
@@ -151,6 +151,11 @@ private:
   Program &program;
   std::vector<Use> uses;
   Conditions around;
+
+  ValueId ownOf(ValueId sent) {
+    const Value value = program.values[sent];
+    return program.addValue("own", value.length, value.dtype, value.spread);
+  }
 
   void look(Block &block) {
     for (Stmt &stmt : block) {

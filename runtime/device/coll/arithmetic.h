@@ -307,12 +307,18 @@ __device__ inline Elements<Computed<U>, kCount> fromMemory(const u32 *word) {
   return f;
 }
 
-/// The words that so many bytes take, from memory aligned to them or to 16 bytes, and back.
+/// The words that so many bytes take, from memory aligned to as many as they are a multiple of, at most 16, and back.
 template <u32 kBytes>
 __device__ inline void loadWords(const char *from, u32 *word) {
-  if constexpr (kBytes > 16) {
-    loadWords<16>(from, word);
-    loadWords<kBytes - 16>(from + 16, word + 4);
+  constexpr u32 kUnit = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
+  if constexpr (kUnit >= 4 && kBytes > kUnit) {
+    loadWords<kUnit>(from, word);
+    loadWords<kBytes - kUnit>(from + kUnit, word + kUnit / 4);
+  } else if constexpr (kBytes > kUnit) {
+    word[0] = 0;
+#pragma unroll
+    for (u32 b = 0; b < (kBytes < 4 ? kBytes : 4); b += kUnit) word[0] |= u32(loadElement<kUnit>(from + b)) << 8 * b;
+    if constexpr (kBytes > 4) loadWords<kBytes - 4>(from + 4, word + 1);
   } else if constexpr (kBytes == 16) {
     const Words2 v = ptx::load16(from);
     word[0] = u32(v.w[0]), word[1] = u32(v.w[0] >> 32), word[2] = u32(v.w[1]), word[3] = u32(v.w[1] >> 32);
@@ -329,9 +335,14 @@ __device__ inline void loadWords(const char *from, u32 *word) {
 }
 template <u32 kBytes>
 __device__ inline void storeWords(char *to, const u32 *word) {
-  if constexpr (kBytes > 16) {
-    storeWords<16>(to, word);
-    storeWords<kBytes - 16>(to + 16, word + 4);
+  constexpr u32 kUnit = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
+  if constexpr (kUnit >= 4 && kBytes > kUnit) {
+    storeWords<kUnit>(to, word);
+    storeWords<kBytes - kUnit>(to + kUnit, word + kUnit / 4);
+  } else if constexpr (kBytes > kUnit) {
+#pragma unroll
+    for (u32 b = 0; b < (kBytes < 4 ? kBytes : 4); b += kUnit) storeElement<kUnit>(to + b, word[0] >> 8 * b);
+    if constexpr (kBytes > 4) storeWords<kBytes - 4>(to + 4, word + 1);
   } else if constexpr (kBytes == 16) {
     ptx::store16(to, Words2{{pair(word[0], word[1]), pair(word[2], word[3])}});
   } else if constexpr (kBytes == 8) {

@@ -14,6 +14,7 @@
 #include "coll/ll.h"
 #include "coll/ll16.h"
 #include "coll/ll128.h"
+#include "coll/wide.h"
 #include "coll/sentinel.h"
 #include "coll/flag.h"
 #include "coll/counter.h"
@@ -32,3 +33,4 @@
 #include "coll/window.h"
 #include "coll/window_wide.h"
 #include "coll/multicast.h"
+#include "coll/wide_multicast.h"

@@ -9,7 +9,7 @@ namespace detail {
 
 template <class Op, class T, class P, int N, class Part>
 __device__ inline Accumulator<T, P> accumulateRanks(Part part) {
-  constexpr u32 kMostWords = 64, kFit = kMostWords / P::kWords, kBatch = N < kFit ? N : kFit;
+  constexpr u32 kMostWords = 64, kFit = P::kWords < kMostWords ? kMostWords / P::kWords : 1, kBatch = N < kFit ? N : kFit;
   Accumulator<T, P> acc;
 #pragma unroll 1
   for (u32 first = 0; first < N; first += kBatch) {
