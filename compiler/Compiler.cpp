@@ -197,9 +197,9 @@ std::optional<Kernel> Program::compile(const Instance &instance, const CompileOp
   auto program = ir::build(*member, instance.ranks, instance.dtype, op, state->sources, engine);
   if (!program) return std::nullopt;
   if (const sema::Workspace *workspace = workspaceOf(*state->checked, *member)) {
-    program->shared = sharedScratch(*workspace, *member, instance.ranks, state->sources, engine);
+    program->shared = sharedScratch(*workspace, *member, instance.ranks, state->sources);
     const auto &declared = state->workspaces[std::size_t(workspace - state->checked->workspaces.data())];
-    if (!program->shared || !isProved(*this, declared, instance, options, diagnostics)) return std::nullopt;
+    if (!isProved(*this, declared, instance, options, diagnostics)) return std::nullopt;
   }
 
   Kernel kernel;

@@ -15,19 +15,6 @@ using ir::Mailbox;
 using ir::Sync;
 using ir::wireOf;
 
-/// Why a program cannot share its scratch yet; empty if it can.
-std::string hindrance(const ir::Program &program) {
-  for (const Mailbox &box : program.mailboxes) {
-    if (box.sync == Sync::Flag || ir::adds(box.sync))
-      return "`" + ir::keyword(box.sync).str() + "` mailboxes, which have flags or counts of their own behind their copies";
-    if (box.counted && box.sync != Sync::LL) return "`counted` mailboxes of this sync mode";
-  }
-  if (llvm::any_of(program.values, [](const ir::Value &value) { return value.kept; }))
-    return "values that are kept from before a barrier, as their place is a member's own";
-  if (program.creditOffset) return "the rule `ack`, whose credits are a member's own";
-  return "";
-}
-
 using Pass = bool (*)(ir::Program &, passes::Context &);
 constexpr Pass kPasses[] = {
 #define COLL_PASS(Function, Name, Summary) passes::Function,
@@ -50,21 +37,32 @@ std::optional<ir::Program> laidOut(const sema::Member &member, int ranks, DType 
   return std::move(*program);
 }
 
-/// Bytes that one copy of every mailbox takes, one behind the other.
-std::uint64_t copyBytesOf(const ir::Program &program) {
-  std::uint64_t bytes = 0;
+/// What a program takes of each part of a region that others take of too.
+struct Needs {
+  std::uint64_t barriers = 0, credits = 0, flags = 0, kept = 0; ///< bytes
+  std::uint64_t counts = 0, slots = 0;                          ///< of one copy
+};
+
+std::uint64_t wholeLines(std::uint64_t bytes) { return llvm::alignTo(bytes, 128); }
+
+Needs needsOf(const ir::Program &program) {
+  Needs needs;
+  constexpr std::uint64_t kBarrierWords = 1152, kMaxCtas = 256; // as coll/region.h has them
+  const std::uint64_t ranks = std::uint64_t(program.ranks);
+  needs.barriers = wholeLines(kBarrierWords + program.barriers * kMaxCtas * ranks * 4);
+  if (program.creditOffset) needs.credits = wholeLines(ranks * 4);
+  std::uint64_t end = program.regionBytes, begin = end; // of what is kept, which the mailboxes follow
   for (const Mailbox &box : program.mailboxes) {
     const std::uint64_t slots = std::uint64_t(box.slots.value());
-    bytes += llvm::alignTo(slots * box.lines * wireOf(box.sync).lineBytes, 128);
-    if (box.counted) bytes += llvm::alignTo(slots * wireOf(Sync::LL).lineBytes, 128);
+    end = std::min(end, box.offset);
+    needs.flags += wholeLines(passes::wordsOf(box));
+    needs.slots += wholeLines(slots * box.lines * wireOf(box.sync).lineBytes);
+    if (box.counted) needs.counts += wholeLines(slots * wireOf(Sync::LL).lineBytes);
   }
-  return bytes;
-}
-
-std::uint64_t beginOf(const ir::Program &program) {
-  std::uint64_t begin = program.regionBytes;
-  for (const Mailbox &box : program.mailboxes) begin = std::min(begin, box.offset);
-  return begin;
+  for (const ir::Value &value : program.values)
+    if (value.kept) begin = std::min(begin, value.keptOffset);
+  if (begin < end) needs.kept = end - begin;
+  return needs;
 }
 
 } // namespace
@@ -101,27 +99,34 @@ std::string wireForms(const sema::Member &member) {
   return text;
 }
 
-std::optional<ir::SharedScratch> sharedScratch(const sema::Workspace &workspace, const sema::Member &whose, int ranks,
-                                           const Sources &sources, DiagnosticEngine &diagnostics) {
+ir::SharedScratch sharedScratch(const sema::Workspace &workspace, const sema::Member &whose, int ranks, const Sources &sources) {
   ir::SharedScratch shared;
   shared.workspace = workspace.decl->name.text;
+  Needs most;
+  std::uint64_t flags = 0, before = 0; // of all members, and of those before this one
   for (const sema::Member *member : membersFor(workspace, ranks)) {
     if (member != &whose) shared.others.push_back(member->name);
+    else before = flags;
+    std::uint64_t ofMember = 0;
     for (const DType type : member->dtypes) {
       const auto program = laidOut(*member, ranks, type, sources);
       if (!program) continue; // nor will it ever be compiled
-      if (const std::string what = hindrance(*program); !what.empty()) {
-        diagnostics.error(DiagnosticKind::NotLowered, workspace.decl->name.span,
-                          "`" + member->name + "` in `" + shared.workspace + "`: a workspace cannot be lowered yet with " + what);
-        return std::nullopt;
-      }
+      const Needs needs = needsOf(*program);
       for (const Mailbox &box : program->mailboxes) shared.copies = std::max(shared.copies, box.copies);
-      shared.begin = std::max(shared.begin, beginOf(*program));
-      shared.copyBytes = std::max(shared.copyBytes, copyBytesOf(*program));
+      for (const auto part : {&Needs::barriers, &Needs::credits, &Needs::kept, &Needs::counts, &Needs::slots})
+        most.*part = std::max(most.*part, needs.*part);
+      ofMember = std::max(ofMember, needs.flags);
     }
+    flags += ofMember;
   }
-  const std::string text = sources.position(0).file->text + "\n" + shared.workspace + " " + std::to_string(ranks) + " " +
-                           std::to_string(shared.begin) + " " + std::to_string(shared.copyBytes);
+  shared.credits = most.barriers;
+  shared.flags = shared.credits + most.credits + before;
+  shared.kept = shared.credits + most.credits + flags;
+  shared.counts = shared.kept + most.kept;
+  shared.countBytes = most.counts, shared.copyBytes = most.slots;
+  shared.begin = shared.counts + std::uint64_t(shared.copies) * most.counts;
+  std::string text = sources.position(0).file->text + "\n" + shared.workspace + " " + std::to_string(ranks);
+  for (const std::uint64_t part : {shared.begin, shared.copyBytes, shared.kept, shared.counts}) text += " " + std::to_string(part);
   shared.key = shared.workspace + "-" + llvm::utohexstr(llvm::xxHash64(text), /*LowerCase=*/true);
   return shared;
 }

@@ -20,8 +20,7 @@ Instance instanceOf(const sema::Member &member, const Instance &wanted);
 std::string wireForms(const sema::Member &member);
 
 /// The layout that all members follow, of all types and operators, so that one which is compiled alone agrees with those
-/// that are compiled elsewhere. Empty, with an error at the declaration, if a member is of a form that cannot share yet.
-std::optional<ir::SharedScratch> sharedScratch(const sema::Workspace &workspace, const sema::Member &whose, int ranks,
-                                               const Sources &sources, DiagnosticEngine &diagnostics);
+/// that are compiled elsewhere; and where in it `whose` has its own words.
+ir::SharedScratch sharedScratch(const sema::Workspace &workspace, const sema::Member &whose, int ranks, const Sources &sources);
 
 } // namespace coll

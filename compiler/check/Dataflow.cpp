@@ -259,6 +259,9 @@ void Dataflow::storeCount(int rank, const Step &step) {
   Rank &r = ranks[rank];
   if (r.packets != 0) return;
   const auto count = symbols.countOf(value(r, step.a).front().node);
+  if (!count)
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  "the message that this is the length of is a whole vector, and no number of an input says so", "send `prefix(v, n)`");
   const auto element = std::uint64_t(step.number);
   if (element >= storage[rank].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},

@@ -278,7 +278,10 @@ private:
         [&](const ir::Await &s) { announcement(Step::Kind::Await, s.box, rank, s.slot, s.where); },
         [&](const ir::Credit &s) { credit(Step::Kind::Credit, ir::kNone, evaluate(s.peer), s.where, s.releases); },
         [&](const ir::AwaitCredit &s) { credit(Step::Kind::AwaitCredit, s.box, evaluate(s.peer), s.where); },
-        [&](const ir::Barrier &s) { mark(Step::Kind::Barrier, s.where, evaluate(s.number)); },
+        [&](const ir::Barrier &s) {
+          mark(Step::Kind::Barrier, s.where, evaluate(s.number));
+          steps().back().ofLaunch = s.ofLaunch;
+        },
         [&](const ir::Fence &s) { mark(Step::Kind::Fence, s.where); });
   }
 

@@ -40,6 +40,7 @@ struct Step {
   ReduceOp op = ReduceOp::Sum;
   bool first = false;   ///< of a Fold
   bool releases = false; ///< of a Credit
+  bool ofLaunch = false; ///< of a Barrier
   bool everyRow = false; ///< of a Load: the slice, of length `rows`, is every row
   bool perRow = false;   ///< of a Store: one element, of `rows`, for each row or group of a
   bool isSlice = false; ///< begins at row `number` or piece `number` of the buffer

@@ -56,8 +56,18 @@ void Order::reset() {
   flags.assign(expansion.slots.size() * strands, {});
   credited.assign(ranks, -1);
   creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
+  noteBegin(true);
   credits.assign(expansion.credits ? std::size_t(creditLaunches) * ranks * givers() * width * parts() : 0, 0);
 }
+
+void Order::noteBegin(bool ofLaunch) {
+  if (!expansion.program->hasCounts()) return;
+  if (!ofLaunch) snapshots = begun;
+  else for (Chain &c : chains) c.begun = snapshot(c);
+  begun = snapshots;
+}
+
+bool Order::isCounted(int slot) const { return expansion.program->mailboxes[expansion.boxOf(slot)].counted; }
 
 Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
   const int all = copies[expansion.boxOf(e.slot)], copy = (launch + (all - behind % all)) % all;
@@ -90,7 +100,7 @@ void Order::report(Refutation::Kind kind, const ScheduledEvent &first, int first
 }
 
 void Order::perform(const ScheduledEvent &e) {
-  if (e.kind == Kind::Barrier) return barrier();
+  if (e.kind == Kind::Barrier) return e.step->ofLaunch ? void() : barrier(); // of chunks, between two of them there is none
   if (e.kind == Kind::Credit) return credit(e);
   const bool all = e.packets == ir::kNone;
   const int begin = all ? 0 : e.map * classes + e.packets, end = all ? strands : begin + 1;
@@ -127,7 +137,9 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   s.readings.clear();
   s.cleared = expansion.program->mailboxes[expansion.boxOf(e.slot)].sync != ir::Sync::Sentinel;
   s.launch = launch;
-  if (expansion.shows(e.slot)) s.snapshot = snapshot(c);
+  // The line with a message's length is another thread's, and may be all that there is: what that thread knows for sure is
+  // what all did when the launch began.
+  if (expansion.shows(e.slot)) s.snapshot = isCounted(e.slot) ? c.begun : snapshot(c);
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
@@ -354,6 +366,7 @@ void Order::boundary() {
     for (int p = 0; p < strands; ++p) chain(r, p).snapshot = -1;
   }
   snapshots.clear();
+  noteBegin(true);
 }
 
 /// A thread goes on from chunk to chunk: it has done all of the last, and knows nothing more than before.
@@ -367,6 +380,7 @@ void Order::chunkBoundary() {
       c.snapshot = -1;
     }
   snapshots.clear();
+  noteBegin(false);
 }
 
 void Order::noteDependence() {

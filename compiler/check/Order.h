@@ -89,6 +89,7 @@ private:
     int own;           ///< component that its own events count in
     int snapshot = -1; ///< that equals all but `pending`
     int announced = -1; ///< the one of its last signal
+    int begun = -1;     ///< the one when its launch began
   };
 
   const Expansion &expansion;
@@ -99,6 +100,7 @@ private:
   int launch = 0;               ///< the epoch
   std::vector<int> launchBegin; ///< by epoch: the first of its launch
   bool full = true, relied = false;
+  std::vector<Tick> begun; ///< the snapshots of when the launch began
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
   std::vector<Slot> slots;
@@ -112,6 +114,7 @@ private:
 
   Chain &chain(int rank, int strand) { return chains[std::size_t(rank) * strands + strand]; }
   Slot &slot(const ScheduledEvent &e, int behind = 0);
+  bool isCounted(int slot) const;
   /// Components of a clock: what strands have done, those of one thread map together unless `exact`; then what
   /// iterations of their branches have.
   int each() const { return exact ? strands : expansion.maps; }
@@ -122,6 +125,8 @@ private:
   }
 
   void reset();
+  /// Notes what all know as a launch begins, and keeps it from chunk to chunk.
+  void noteBegin(bool ofLaunch);
   void perform(const ScheduledEvent &e);
   void send(const ScheduledEvent &e, Chain &c);
   void receive(const ScheduledEvent &e, Chain &c);

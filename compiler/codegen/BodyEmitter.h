@@ -93,6 +93,8 @@ private:
   };
   KeptHere keptIn(const PacketLoop &loop) const;
   void putKept(const PacketLoop &loop);
+  /// How many packets a vector has.
+  std::string packetsOf(const Length &domain) const;
   std::string domainText(const Length &domain) const;
   static bool exchanges(const PacketLoop &loop);
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
@@ -182,15 +184,16 @@ private:
   void eachSlot(const ForRanks &loop);
 
   // ---- EmitMessages.cpp: messages that say how long they are ----
-  std::map<MailboxId, std::string> messageNames; ///< what a thread knows of how long those in a mailbox are
+  std::map<ValueId, std::string> messageNames; ///< what a thread knows of how long those are that it reads as this value
   std::map<ValueId, std::string> countNames;     ///< of values that are cut to a count
   void declareMessages(const PacketLoop &loop);
   bool isCounted(const ForRanks &loop) const;
   void sendMessages(const ForRanks &loop);
   /// A vector of which this rank keeps as much as a count says.
   void loadMessage(const Load &load);
-  /// The `counted` mailbox that a statement reads, else kNone.
-  MailboxId messageRead(const Stmt &stmt) const;
+  /// What a statement reads from a `counted` mailbox, else kNone.
+  ValueId messageRead(const Stmt &stmt) const;
+  std::string packetInVector() const { return program.chunks ? slotPacket + ", i" : slotPacket; }
   void readMessage(ValueId result, MailboxId box, const Index &slot);
   void eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result);
 
@@ -209,6 +212,8 @@ private:
   /// How many places after this rank a peer is.
   std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
   bool isPacket(ValueId v) const { return program.values[v].dtype == program.packetType(); }
+  /// How many elements a message of a value has: those that it is cut to, or all.
+  std::string lengthText(ValueId v) const;
   /// A value as a packet of a mailbox.
   std::string packetFor(MailboxId box, ValueId v);
   /// The type of a mailbox's elements, and of its packets.

@@ -189,6 +189,7 @@ Manifest buildManifest(const Program &program) {
     m.unsplitBytes = std::max(m.unsplitBytes, wireOf(box.sync).unsplitBytes);
     if (box.sync == Sync::Sentinel) m.mailboxes.back().fill = negativeZeros(box.dtype);
     m.mailboxes.back().stride = box.stride;
+    m.mailboxes.back().linesOfPacket = box.payload ? program.linesOf(box) : 1;
   }
   if (program.shared) {
     // Slots that are empty in another way are no place for each other.
@@ -223,7 +224,7 @@ Manifest buildManifest(const Program &program) {
   m.strength = program.strength;
   m.assumptions = program.assumptions;
   m.strict = program.strict;
-  m.cyclicThreads = program.mailsAlike();
+  m.cyclicThreads = true;
   walk(program.body, [&](const Stmt &s) {
     if (const auto *loop = std::get_if<PacketLoop>(&s.op())) m.cyclicThreads &= loop->map == ThreadMap::Cyclic && !loop->rows;
   });

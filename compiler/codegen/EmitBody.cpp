@@ -64,13 +64,33 @@ std::optional<std::vector<std::string>> BodyEmitter::splitExtents() const {
 void BodyEmitter::chunks() {
   slotPacket = names.names.unique("k");
   apart(program.chunks->where);
-  out.line("const coll::Chunks<" + Twine(program.chunkPackets()) + "> chunks(Packet::count(" +
-           domainText(program.chunks->of) + "));");
+  out.line("const coll::Chunks<" + Twine(program.chunkPackets()) + "> chunks(" + packetsOf(program.chunks->of) + ");");
+  auto meets = [](const Stmt &s) {
+    const auto *barrier = std::get_if<Barrier>(&s.op());
+    return barrier && barrier->ofLaunch ? barrier : nullptr;
+  };
+  const auto work = llvm::find_if(program.body, [](const Stmt &s) {
+    return !std::holds_alternative<KernelBoundary>(s.op()) && !std::holds_alternative<Barrier>(s.op()) &&
+           !std::holds_alternative<Fence>(s.op()) && !std::holds_alternative<ForRanks>(s.op()); // credits of each chunk
+  });
+  for (const Stmt &stmt : llvm::make_range(program.body.begin(), work))
+    if (const Barrier *barrier = meets(stmt)) {
+      announce(barrier->where);
+      out.line("launch.chunk(0, chunks.count());");
+      out.line("launch.barrier(" + text(barrier->number) + ");");
+    }
   out.directive("#pragma unroll 1");
   out.open("for (coll::u32 c = 0; c < chunks.count(); ++c) {");
   out.line("launch.chunk(c, chunks.count());");
-  for (const Stmt &stmt : program.body) outer(stmt);
+  for (const Stmt &stmt : program.body)
+    if (!meets(stmt)) outer(stmt);
   out.close("}");
+  written = true;
+  for (const Stmt &stmt : llvm::make_range(work, program.body.end()))
+    if (const Barrier *barrier = meets(stmt)) {
+      apart(barrier->where);
+      out.line("launch.barrier(" + text(barrier->number) + ");");
+    }
 }
 
 void BodyEmitter::apart(SourceOffset where, bool reads) {

@@ -164,10 +164,11 @@ private:
       std::string type = std::string("coll::") + deviceNamespace(box.sync) + "::Mailbox<" + typeName(box.dtype) + ", N, " +
                                std::to_string(number) + ", " + std::to_string(box.offset) + ", " + box.slots.str() + ", " +
                                std::to_string(box.lines) + ", " + std::to_string(box.copies) +
-                               (box.stride ? ", " + std::to_string(box.stride) : "") + ">";
+                               (box.stride ? ", " + std::to_string(box.stride) : "") +
+                               (box.flagOffset ? ", " + std::to_string(box.flagOffset) : "") + ">";
       if (box.payload && program.linesOf(box) > 1) type = "coll::wide::Mailbox<" + type + ", " + packetText(box.dtype) + ">";
       out.line("using " + name + " = " +
-               (box.counted ? "coll::Counted<" + type + ", " + std::to_string(box.countOffset) + ">; // and the counts' offset"
+               (box.counted ? std::string("coll::Counted") + (program.chunks ? "InChunks<" : "<") + type + ", " + countsText(box, number) + ">;"
                             : type + ";"));
       out.from(0);
     }
@@ -195,6 +196,13 @@ private:
     out.line("using Packet = " + packetText(program.packetType()) +
              (units > 1 ? "; // units of 16 bytes that a thread handles at a time" : "; // what a thread handles at a time"));
     out.blank();
+  }
+
+  /// The lines with the lengths of messages; of chunks one for each CTA.
+  std::string countsText(const Mailbox &box, std::size_t number) const {
+    return "coll::ll::Mailbox<coll::u32, N, " + std::to_string(number) + ", " + std::to_string(box.countOffset) + ", " + box.slots.str() +
+           ", " + (program.chunks ? "coll::kMaxCtas" : "1") + ", " + std::to_string(box.copies) +
+           (box.countStride ? ", " + std::to_string(box.countStride) : "") + ">";
   }
 
   std::string typeName(DType type) const { return type == program.packetType() ? "T" : std::string(cudaName(type)); }

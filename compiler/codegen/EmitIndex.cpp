@@ -62,6 +62,12 @@ public:
     }
     case Kind::CeilDiv:
       return "((" + signedText(i.left()) + " + " + signedText(i.right()) + " - 1) / " + signedText(i.right()) + ")";
+    case Kind::Div: { // rounds down
+      const std::string a = signedText(i.left()), b = signedText(i.right());
+      const auto range = rangeOf(i.left());
+      if (range && range->low >= 0) return "(" + a + " / " + b + ")";
+      return "((" + a + " - (" + a + " % " + b + " + " + b + ") % " + b + ") / " + b + ")";
+    }
     case Kind::Min:
     case Kind::Max: {
       const std::string a = signedText(i.left()), b = signedText(i.right());

@@ -15,7 +15,7 @@ bool BodyEmitter::loadsFirst(const For &s) const {
   if (s.body.size() != 2 || s.first.value() < 0 || units > kMaxUnits) return false;
   const auto *load = std::get_if<Load>(&s.body[0].op());
   const auto *send = std::get_if<Send>(&s.body[1].op());
-  return load && send && send->value == load->result && isPacket(load->result) && load->from.length.kind != Length::Kind::Piece;
+  return load && send && send->value == load->result && isPacket(load->result) && !program.values[load->result].count && load->from.length.kind != Length::Kind::Piece;
 }
 
 void BodyEmitter::loadThenSend(const For &s) {
@@ -119,7 +119,7 @@ bool BodyEmitter::loadsFirst(const ForRanks &loop) const {
   const auto *load = std::get_if<Load>(&loop.body[0].op());
   const auto *send = std::get_if<Send>(&loop.body[1].op());
   const auto *store = std::get_if<Store>(&loop.body[1].op());
-  if (load && !isPacket(load->result)) return false;
+  if (load && (!isPacket(load->result) || program.values[load->result].count)) return false;
   if (load && store) return store->value == load->result && (load->from.owner || store->to.owner);
   return load && send && send->value == load->result && send->peer.isVariable(loop.variable);
 }

@@ -6,7 +6,9 @@ namespace {
 
 /// `forall p in ranks: prefix(x[p], n[p]) -> p.box[me]`, as expressions of the text.
 struct MessagesOut {
-  std::string box, slot, packet;
+  std::string box, slot;
+  std::string packet;    ///< its number in the vector
+  std::string place;     ///< and in the slot
   std::string rank;      ///< the loop's variable
   std::string vector;    ///< `a.x + p * (a.M)`: what the message is the begin of
   std::string own, ownCount, ownName; ///< vector and count of this rank, and a name for the latter
@@ -51,7 +53,7 @@ void sendEach(const MessagesOut &out, CodeWriter &code) {
   code.open("for (int hop = " + Twine(out.keeps ? 1 : 0) + "; hop < N; ++hop) {");
   if (out.vectorByRank || out.countByRank) code.line("const coll::u32 " + out.rank + " = coll::rankAt<N>(me, hop);");
   code.line("const coll::u32 " + out.counts + " = " + count(out, out.count) + ";");
-  code.line(out.box + "::send(launch, hop, " + out.slot + ", " + out.packet + ", " + load(out, out.vector, out.counts) + ", " +
+  code.line(out.box + "::send(launch, hop, " + out.slot + ", " + out.place + ", " + load(out, out.vector, out.counts) + ", " +
             out.counts + ");");
   code.close("}");
 }
@@ -69,7 +71,7 @@ void emitLoads(const MessagesOut &out, CodeWriter &code) {
 MessagesOut::Own emitSends(const MessagesOut &out, CodeWriter &code) {
   const std::string each = out.vectors + "[hop], " + out.counts + "[hop]);";
   if (out.loadsFirst) {
-    eachHop(out, code, out.keeps ? 1 : 0, false, out.box + "::send(launch, hop, " + out.slot + ", " + out.packet + ", " + each);
+    eachHop(out, code, out.keeps ? 1 : 0, false, out.box + "::send(launch, hop, " + out.slot + ", " + out.place + ", " + each);
     return {out.vectors + "[0]", out.counts + "[0]"};
   }
   sendEach(out, code);
@@ -81,29 +83,27 @@ MessagesOut::Own emitSends(const MessagesOut &out, CodeWriter &code) {
 
 } // namespace
 
+/// A thread asks once for each slot, and not again for its next packet. What is read on some ranks or again and again is
+/// asked for where it is read.
 void BodyEmitter::declareMessages(const PacketLoop &loop) {
-  for (const Stmt &s : loop.body) {
-    const MailboxId box = messageRead(s);
-    if (box == kNone) continue;
-    messageNames[box] = names.names.unique("message");
-    out.line("coll::Messages<1> " + Twine(messageNames[box]) + "; // how long this thread knows it to be");
-  }
+  const auto declare = [&](const Stmt &stmt, const char *many, const std::string &name) {
+    const ValueId v = messageRead(stmt);
+    if (v == kNone) return;
+    messageNames[v] = names.names.unique(name);
+    out.line("coll::Messages<" + Twine(many) + "> " + messageNames[v] + "; // how long this thread knows " + (many[0] == 'N' ? "them" : "it") + " to be");
+  };
+  for (const Stmt &s : loop.body) declare(s, "1", "message");
   walk(loop.body, [&](const Stmt &s) {
-    const auto *poll = std::get_if<Poll>(&s.op());
-    const auto *read = std::get_if<Read>(&s.op());
-    if (!poll && !read) return;
-    const MailboxId box = poll ? poll->box : read->box;
-    if (!program.mailboxes[box].counted || messageNames.count(box)) return;
-    messageNames[box] = names.names.unique("messages");
-    out.line("coll::Messages<N> " + Twine(messageNames[box]) + "; // how long this thread knows them to be");
+    if (const auto *ranks = std::get_if<ForRanks>(&s.op())) declare(ranks->body.front(), "N", "messages");
   });
 }
 
+/// `forall p in ranks: prefix(x[p], n[p]) -> p.box[me]`, whose loads go out together.
 bool BodyEmitter::isCounted(const ForRanks &loop) const {
-  return llvm::any_of(loop.body, [&](const Stmt &s) {
-    const ValueId v = resultOf(s);
-    return v != kNone && program.values[v].count;
-  });
+  const auto *load = std::get_if<Load>(&loop.body.front().op());
+  const auto *send = loop.body.size() == 2 ? std::get_if<Send>(&loop.body[1].op()) : nullptr;
+  return load && send && program.values[load->result].count && send->value == load->result &&
+         isPacketType(send->box) && send->peer.isVariable(loop.variable) && !send->slot.uses(loop.variable);
 }
 
 void BodyEmitter::sendMessages(const ForRanks &loop) {
@@ -114,7 +114,7 @@ void BodyEmitter::sendMessages(const ForRanks &loop) {
   own.index = own.index.substitute(loop.variable, Index::variable("me"));
   const std::string counts = "a." + names.buffers.at(program.buffers[element.buffer].name) + ", ";
   MessagesOut text;
-  text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = slotPacket;
+  text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = "i", text.place = packetInVector();
   text.rank = variables.at(loop.variable);
   text.vector = base(load.from), text.own = base(own);
   text.count = counts + this->text(element.index);
@@ -138,30 +138,39 @@ void BodyEmitter::loadMessage(const Load &load) {
   out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
            names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
            names.product(load.from.length.extents) + ");");
-  out.line(declarator(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
+  if (isPacket(load.result)) out.line(declarator(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
+  else out.line(declareElementsOf(load.result) + " = coll::loadElements<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
 }
 
-MailboxId BodyEmitter::messageRead(const Stmt &stmt) const {
+ValueId BodyEmitter::messageRead(const Stmt &stmt) const {
   const auto *poll = std::get_if<Poll>(&stmt.op());
   const auto *read = std::get_if<Read>(&stmt.op());
   const MailboxId box = poll ? poll->box : read ? read->box : MailboxId(kNone);
-  return box != MailboxId(kNone) && program.mailboxes[box].counted ? box : MailboxId(kNone);
+  return box != MailboxId(kNone) && program.mailboxes[box].counted ? resultOf(stmt) : ValueId(kNone);
 }
 
 void BodyEmitter::readMessage(ValueId result, MailboxId box, const Index &slot) {
-  const std::string &message = messageNames.at(box);
-  out.line(declarator(result) + " = coll::readMessage<" + boxName(box) + ">(launch, " + message + ", " + text(slot) + ", " +
-           slotPacket + ", " + names.product(program.values[result].length.extents) + ");");
+  if (!messageNames.count(result)) {
+    messageNames[result] = names.names.unique("message");
+    out.line("coll::Messages<1> " + Twine(messageNames[result]) + ";");
+  }
+  const std::string &message = messageNames.at(result);
+  const std::string packet = "coll::readMessage<" + boxName(box) + ">(launch, " + message + ", " + text(slot) + ", " + packetInVector() +
+                             ", " + names.product(program.values[result].length.extents) + ")";
+  if (isPacketType(box)) out.line(declarator(result) + " = " + packet + ";");
+  else out.line(declareElementsOf(result) + " = " + received(box, packet) + ";");
   countNames[result] = message + ".count[0]";
 }
 
 void BodyEmitter::eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result) {
-  const std::string part = declareName(result), count = countNames[result] = names.names.unique("count");
-  const std::string owned = own == kNone ? "" : ", " + countNames.at(own) + ", " + nameOf(own);
-  out.line("coll::eachMessage<" + Twine(boxName(box)) + ">(");
+  const std::string part = isPacketType(box) ? declareName(result) : names.names.unique(nameFor(result));
+  if (!isPacketType(box)) computed.set(result, received(box, part), Expressions::Form::Elements);
+  const std::string count = countNames[result] = names.names.unique("count");
+  const std::string owned = own == kNone ? "" : ", " + countNames.at(own) + ", " + packetFor(box, own);
+  out.line("coll::eachMessage" + Twine(program.chunks ? "OfChunk<" : "<") + boxName(box) + ">(");
   out.indent(4);
-  out.line("launch, " + messageNames.at(box) + ", " + slotPacket + ", " + names.product(program.values[result].length.extents) + owned + ",");
-  out.open("[&](coll::u32 " + variables.at(loop.variable) + ", coll::u32 " + count + ", const Packet &" + part + ") {");
+  out.line("launch, " + messageNames.at(result) + ", " + packetInVector() + ", " + names.product(program.values[result].length.extents) + owned + ",");
+  out.open("[&](coll::u32 " + variables.at(loop.variable) + ", coll::u32 " + count + ", const " + packetType(box) + " &" + part + ") {");
   opened = true;
   for (std::size_t s = 1; s < loop.body.size(); ++s)
     if (!std::holds_alternative<Clear>(loop.body[s].op())) inner(loop.body[s]);

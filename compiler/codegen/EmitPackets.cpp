@@ -18,8 +18,7 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
   }
   needsEpoch = !begun && exchanges(loop);
   declareMessages(loop);
-  std::string packets = program.chunks ? "chunks.size(c)" : "Packet::count(" + domainText(loop.domain) + ")";
-  if (program.hasCounts()) packets = "Packet::count(coll::atLeastOne(" + domainText(loop.domain) + "))";
+  const std::string packets = program.chunks ? "chunks.size(c)" : packetsOf(loop.domain);
   if (std::exchange(givesInLoop, false)) give = "Credits::give(launch, " + slotPacket + ", " + packets + ");";
   out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
   if (program.chunks) out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
@@ -63,6 +62,11 @@ void BodyEmitter::putKept(const PacketLoop &loop) {
     out.line(names.kept.at(v) + "::put(launch, " + slotPacket + ", " +
              (packets ? nameOf(v) : withoutParentheses(computed.elements(v))) + ");");
   }
+}
+
+std::string BodyEmitter::packetsOf(const Length &domain) const {
+  // A message without elements is sent too.
+  return program.hasCounts() ? "Packet::count(coll::atLeastOne(" + domainText(domain) + "))" : "Packet::count(" + domainText(domain) + ")";
 }
 
 std::string BodyEmitter::domainText(const Length &domain) const {
@@ -225,7 +229,7 @@ void BodyEmitter::inner(const Stmt &stmt) {
   match(
       stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
       [&](const StoreCount &s) {
-        out.line("coll::storeCount(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ");");
+        out.line("coll::storeCount(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ");");
       },
       [&](const Send &s) {
         if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));

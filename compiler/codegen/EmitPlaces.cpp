@@ -17,8 +17,14 @@ std::string BodyEmitter::text(const Index &index) const {
 }
 
 std::string BodyEmitter::sendText(const Send &s, const std::string &hop) {
-  return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + ", " +
-         packetFor(s.box, s.value) + (program.mailboxes[s.box].counted ? ", " + countNames.at(s.value) : "") + ");";
+  const std::string inVector = program.mailboxes[s.box].counted && program.chunks ? ", i" : "";
+  return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + inVector + ", " +
+         packetFor(s.box, s.value) + (program.mailboxes[s.box].counted ? ", " + lengthText(s.value) : "") + ");";
+}
+
+std::string BodyEmitter::lengthText(ValueId v) const {
+  const auto count = countNames.find(v);
+  return count == countNames.end() ? "coll::u32(" + names.product(program.values[v].length.extents) + ")" : count->second;
 }
 
 std::string BodyEmitter::packetFor(MailboxId box, ValueId v) {

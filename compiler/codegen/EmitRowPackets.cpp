@@ -29,7 +29,7 @@ Expressions::Form RowsEmitter::formOf(const Stmt &stmt) const {
   using Form = Expressions::Form;
   if (const auto *load = std::get_if<Load>(&stmt.op())) return isNarrowType(load->from.buffer) ? Form::Packet : Form::Elements;
   const DType type = program.values[resultOf(stmt)].dtype;
-  if (std::holds_alternative<Reduce>(stmt.op())) return type == program.packetType() ? Form::Packet : Form::Elements;
+  if (std::holds_alternative<Reduce>(stmt.op()) || slotOf(stmt)) return type == program.packetType() ? Form::Packet : Form::Elements;
   if (const auto *map = std::get_if<Map>(&stmt.op()))
     return Expressions::makesPacket(program, *map) ? Form::Packet : Form::Elements;
   return Form::Packet;
@@ -129,19 +129,21 @@ void RowsEmitter::loads(const Stmt &stmt, const Scatter &s) {
 
 void RowsEmitter::sends(const Stmt &stmt, const Scatter &s) {
   if (!s.load) prepare(s.send->value);
-  const std::string what = !s.load        ? stripped(packet(s.send->value))
+  const MailboxId box = s.send->box;
+  const std::string what = !s.load        ? packetFor(box, s.send->value)
                            : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
                                           : loadFor(stmt, s, kRankAtHop);
   const bool keeps = s.send->own != kNone;
   if (s.send->multicast) {
-    out.line("coll::" + Twine(keeps ? "sendToOthers<" : "sendToAll<") + body.boxName(s.send->box) + ">(launch, a." +
+    out.line("coll::" + Twine(program.linesOf(program.mailboxes[box]) > 1 ? "sendLines" : "send") + (keeps ? "ToOthers<" : "ToAll<") + body.boxName(box) + ">(launch, a." +
              names.regionsOfAll + ", " + text(s.send->slot) + ", i, " + what + ");");
   } else {
     out.directive("#pragma unroll");
     out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + body.boxName(s.send->box) + "::send(launch, hop, " +
              text(s.send->slot) + ", i, " + what + ");");
   }
-  if (keeps)
+  if (keeps && !body.isPacketType(box)) values.set(s.send->own, values.elements(s.send->value), Expressions::Form::Elements);
+  else if (keeps)
     values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : what,
                Expressions::Form::Packet);
 }
@@ -152,31 +154,35 @@ void RowsEmitter::reduce(const Reduce &s, const Stmt &stmt) {
     if (s.multicast)
       return assign(s.result, "coll::reduceAll<Shape, " + body.opName(s.op) + ", Packet>(launch, " + body.placeOfAll(load->from) + ")",
                     formOf(stmt));
-    return reduceRanks(s, "row.load(" + base(load->from) + ", k)", stmt);
+    return reduceRanks(s, "row.load(" + base(load->from) + ", k)", stmt, kNone);
   }
   const auto *poll = std::get_if<Poll>(&from.op());
   const MailboxId box = poll ? poll->box : std::get<Read>(from.op()).box;
   if (const Index &slot = *slotOf(from); !slot.isVariable(s.variable))
-    return reduceRanks(s, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)", stmt);
+    return reduceRanks(s, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)", stmt, box);
   const ValueId own = poll ? poll->own : std::get<Read>(from.op()).own;
   const Expressions::Form form = formOf(stmt);
-  const std::string call = std::string("coll::reduceSlots") + (form == Expressions::Form::Elements ? "Wide<" : "<") +
-                           body.opName(s.op) + ", T, " + body.boxName(box) + ">(launch, i" + ownText(own) + ")";
+  const bool wide = program.values[s.result].dtype != program.mailboxes[box].dtype;
+  const std::string sum = std::string("coll::reduceSlots") + (wide ? "Wide<" : "<") + body.opName(s.op) + ", " + body.typeOf(box) +
+                          ", " + body.boxName(box) + ">(launch, i" + (own == kNone ? "" : ", " + packetFor(box, own)) + ")";
+  const std::string call = wide ? sum : body.received(box, sum);
   auto u = uses.find(s.result);
   if (!arrays.count(s.result) && (u == uses.end() || u->second.count <= 1)) return values.set(s.result, call, form);
   assign(s.result, call, form);
 }
 
-void RowsEmitter::reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt) {
-  const Expressions::Form form = formOf(stmt);
-  assign(s.result,
-         std::string("coll::reduceRanks") + (form == Expressions::Form::Elements ? "Wide<" : "<") + body.opName(s.op) +
-             ", T, Packet, N>([&](coll::u32 " + body.variables.at(s.variable) + ") { return " + part + "; })",
-         form);
+void RowsEmitter::reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt, MailboxId box) {
+  const bool ofPackets = box == kNone || body.isPacketType(box);
+  const bool wide = program.values[s.result].dtype != (box == kNone ? program.packetType() : program.mailboxes[box].dtype);
+  const std::string sum = std::string("coll::reduceRanks") + (wide ? "Wide<" : "<") + body.opName(s.op) +
+                          (ofPackets ? ", T, Packet" : ", " + body.typeOf(box) + ", " + body.packetType(box)) +
+                          ", N>([&](coll::u32 " + body.variables.at(s.variable) + ") { return " + part + "; })";
+  assign(s.result, wide || ofPackets ? sum : body.received(box, sum), formOf(stmt));
 }
 
 void RowsEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
-  assign(result, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)", Expressions::Form::Packet);
+  const std::string packet = body.received(box, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)");
+  assign(result, packet, body.isPacketType(box) ? Expressions::Form::Packet : Expressions::Form::Elements);
 }
 
 void RowsEmitter::note(const RowReduce &s) {

@@ -58,8 +58,11 @@ void BodyEmitter::declareElements(ValueId v) {
 
 void BodyEmitter::store(const Store &s) {
   known(s.value);
+  if (program.values[s.value].count && !isPacket(s.value))
+    return out.line("coll::storeFirstElements<Packet>(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ", " +
+                    withoutParentheses(computed.elements(s.value)) + ");");
   if (program.values[s.value].count)
-    return out.line("coll::storeFirst(launch, " + base(s.to) + ", " + slotPacket + ", " + countNames.at(s.value) + ", " +
+    return out.line("coll::storeFirst(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ", " +
                     nameOf(s.value) + ");");
   if (s.perRow)
     return out.line("row.template storeGroup<" + Twine(program.values[s.value].group) + ">(" + base(s.to) + ", k, " +

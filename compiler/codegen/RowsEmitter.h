@@ -104,9 +104,10 @@ private:
   std::string loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const;
   void loads(const Stmt &stmt, const Scatter &s);
   void sends(const Stmt &stmt, const Scatter &s);
-  std::string ownText(ValueId own) { return own == kNone ? "" : ", " + packet(own); }
+  std::string packetFor(MailboxId box, ValueId v) { return body.isPacketType(box) ? withoutParentheses(packet(v)) : body.packetFor(box, v); }
   void reduce(const Reduce &s, const Stmt &stmt);
-  void reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt);
+  /// `part`: of one rank, from a mailbox if it is not kNone.
+  void reduceRanks(const Reduce &s, const std::string &part, const Stmt &stmt, MailboxId box);
   void readOne(ValueId result, MailboxId box, const Index &slot);
   void note(const RowReduce &s);
   /// All threads that share the row: what was noted of each packet becomes one number.

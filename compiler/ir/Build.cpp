@@ -12,8 +12,10 @@ namespace {
 bool exchanges(const Stmt &stmt) {
   bool found = false;
   const auto look = [&](const Stmt &s) {
-    found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) ||
-             std::holds_alternative<Await>(s.op()) || std::holds_alternative<Barrier>(s.op());
+    const auto *load = std::get_if<Load>(&s.op());
+    const auto *store = std::get_if<Store>(&s.op());
+    found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) || std::holds_alternative<Await>(s.op());
+    found |= (load && load->from.owner) || (store && store->to.owner);
   };
   look(stmt);
   if (const Block *body = bodyOf(stmt)) walk(*body, look);
@@ -24,7 +26,6 @@ bool exchanges(const Stmt &stmt) {
 
 bool Builder::run() {
   const sema::Algorithm &algorithm = *member.algorithm;
-  refuseWholeAlgorithm(algorithm);
   chooseMailedType(algorithm);
   if (!ok) return false;
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Entry, algorithm.decl->span.begin});
@@ -39,7 +40,7 @@ bool Builder::run() {
   if (ok) resolvePieces();
   if (ok) dropUnused();
   if (ok) numberBarriers(program);
-  if (ok) checkCounts();
+  if (ok) checkLaunchBarriers();
   return ok;
 }
 
@@ -59,10 +60,20 @@ void Builder::checkBesidePipeline(const ast::Stmt &stmt, std::size_t before) {
   ok = false;
 }
 
-void Builder::refuseWholeAlgorithm(const sema::Algorithm &a) {
-  if (!a.hasPipeline) return;
-  if (!a.windows.empty()) refuse(a.windows.front()->param.span, "a `window` beside a `pipeline`",
-                                  "what peers read where it lies takes no scratch: write the algorithm without `pipeline`");
+void Builder::checkLaunchBarriers() {
+  const auto isOfLaunch = [](const Stmt &s) {
+    const auto *barrier = std::get_if<Barrier>(&s.op());
+    return barrier && barrier->ofLaunch;
+  };
+  const auto first = std::find_if_not(program.body.begin() + 1, program.body.end() - 1, isOfLaunch);
+  auto last = program.body.end() - 1;
+  while (last != first && isOfLaunch(*std::prev(last))) --last;
+  const auto within = std::find_if(first, last, isOfLaunch);
+  if (within == last) return;
+  const auto where = std::uint32_t(std::get<Barrier>(within->op()).where);
+  diagnostics.error(DiagnosticKind::Misplaced, {where, where}, "a barrier between what is done with each chunk of a `pipeline`")
+      .help("write it within the braces, or before or behind all that the algorithm does");
+  ok = false;
 }
 
 void Builder::statement(const ast::Stmt &stmt, Block &out) {

@@ -32,24 +32,6 @@ bool isCountOf(const Program &program, const Block &block, const Slice &element,
   });
 }
 
-std::optional<BesideCounts> besideCounts(const Program &program) {
-  if (!program.hasCounts()) return std::nullopt;
-  for (const Mailbox &box : program.mailboxes)
-    if (!box.counted) return BesideCounts{box.where, "a mailbox that is not `counted` beside one that is"};
-  if (program.chunks) return BesideCounts{program.chunks->where, "a `pipeline` with a `counted` mailbox"};
-  std::optional<BesideCounts> found;
-  bool read = false;
-  walk(program.body, [&](const Stmt &s) {
-    read |= std::holds_alternative<Poll>(s.op());
-    const auto *send = std::get_if<Send>(&s.op());
-    if (send && read && !found) found = {send->where, "a send behind a read of a `counted` mailbox"};
-    if ((std::holds_alternative<For>(s.op()) || std::holds_alternative<If>(s.op())) && !found)
-      found = {match(s, [](const auto &op) -> SourceOffset { return op.where; }),
-               "a `for` or `if` beside a `counted` mailbox"};
-  });
-  return found;
-}
-
 std::optional<Slice> Builder::element(const ast::Expr &expr) {
   if (ownerOf(expr)) return std::nullopt;
   return contractElement(program, expr, [&](const ast::Expr &e) { return index(e); });
@@ -57,7 +39,11 @@ std::optional<Slice> Builder::element(const ast::Expr &expr) {
 
 void Builder::storeCount(const ast::Expr &target, const ast::Member &count, SourceOffset where, Block &out) {
   const auto to = element(target);
-  if (!to || program.buffers[to->buffer].dtype != DType::U32) return refuse(target.span, "this place for a count");
+  if (ok && (!to || program.buffers[to->buffer].dtype != DType::U32)) {
+    diagnostics.error(DiagnosticKind::TypeMismatch, target.span, "a count is a `u32`, and goes to one element of a result with one extent").help("declare the result as `out got: u32[N]`, and write `got[r]`");
+    ok = false;
+  }
+  if (!ok) return;
   const ValueId v = value(*count.base, out);
   if (ok) out.push_back(StoreCount{*to, v, where});
 }
@@ -73,7 +59,12 @@ void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, Source
   const auto length = member ? std::nullopt : element(*target.args[1]);
   const bool same = member ? isCount(*member) && value(*member->base, out) == v
                            : length && isCountOf(program, out, *length, v);
-  if (!same) return refuse(target.args[1]->span, "a prefix of another length than the value's");
+  if (!same) {
+    diagnostics.error(DiagnosticKind::TypeMismatch, target.args[1]->span, "this is not known to be how long the value is")
+        .help("write the count itself, `box[r].count`, or the element that it has been stored in");
+    ok = false;
+    return;
+  }
   out.push_back(Store{*to, v, where});
 }
 
@@ -95,11 +86,6 @@ ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out
   const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);
   program.values[v].count = Count{*length};
   return out.push_back(Load{v, *from, expr.span.begin}), v;
-}
-
-void Builder::checkCounts() {
-  if (const auto found = besideCounts(program))
-    refuse({std::uint32_t(found->where), std::uint32_t(found->where)}, found->construct);
 }
 
 } // namespace coll::ir

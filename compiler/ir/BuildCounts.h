@@ -18,12 +18,4 @@ ValueId polledIn(const Block &block, MailboxId box, const Index &slot);
 /// that its count has been stored in before, in this block.
 bool isCountOf(const Program &program, const Block &block, const Slice &element, ValueId value);
 
-/// What the proof of counted mailboxes rests on (check/README.md): all that a program sends goes through such, and is sent
-/// before anything is read. The place and construct of the first statement that breaks it.
-struct BesideCounts {
-  SourceOffset where;
-  std::string construct;
-};
-std::optional<BesideCounts> besideCounts(const Program &program);
-
 } // namespace coll::ir

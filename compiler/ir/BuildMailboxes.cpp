@@ -70,10 +70,13 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   if (!ok) return;
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
   Mailbox &box = program.mailboxes[op.box];
-  if (box.counted && !program.values[op.value].count) return refuse(s.value->span, "a whole vector for a `counted` mailbox",
-                  "send `prefix(v, n)`, where `n` is an element of a `u32` input");
-  if (!box.counted && program.values[op.value].count) return refuse(s.value->span, "a prefix for a mailbox that is not `counted`",
-                  "declare the mailbox as `mailbox " + box.name + "[N] of TYPE counted sync MODE`");
+  if (!box.counted && program.values[op.value].count) {
+    diagnostics.error(DiagnosticKind::TypeMismatch, s.value->span, "`" + box.name + "` is not `counted`, so whoever reads it would not know how long this is")
+        .note({std::uint32_t(box.where), std::uint32_t(box.where)}, "declared here")
+        .help("declare it as `mailbox " + box.name + "[N] of TYPE counted sync MODE`");
+    ok = false;
+    return;
+  }
   const Length &length = program.values[op.value].length;
   if (sentTo[op.box] && !box.length.sameDomain(length)) {
     diagnostics.error(DiagnosticKind::TypeMismatch, span, "`" + box.name + "` is sent vectors of another length elsewhere, and its slots have one")
@@ -84,8 +87,9 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   }
   if (!sentTo[op.box]) box.length = length;
   sentTo[op.box] = true;
-  if (op.multicast && program.mailboxes[op.box].counted) return refuse(span, "a multicast of as many elements as a number says");
-  if (op.multicast) return multicast(std::move(op), span, out);
+  const bool toAll = op.multicast;
+  op.multicast &= !program.mailboxes[op.box].counted; // a message is a line and its packets, which no one instruction sends
+  if (toAll) return multicast(std::move(op), span, out);
   out.push_back(std::move(op));
 }
 
@@ -109,7 +113,7 @@ void Builder::await(const ast::Await &s, ast::Span span, Block &out) {
 }
 
 void Builder::barrier(ast::Span span, Block &out) {
-  out.push_back(Barrier{Index(), span.begin}); // its number: numberBarriers
+  out.push_back(Barrier{Index(), span.begin, member.algorithm->hasPipeline && !inChunks}); // its number: numberBarriers
 }
 
 ValueId Builder::poll(const ast::Mailbox &decl, Index slot, const ast::Expr &expr, Block &out) {
@@ -122,7 +126,8 @@ ValueId Builder::poll(const ast::Mailbox &decl, Index slot, const ast::Expr &exp
     ok = false;
     return 0;
   }
-  if (const ValueId known = decl.counted ? polledIn(out, box, slot) : kNone; known != kNone) return known;
+  const bool once = decl.counted || adds(program.mailboxes[box].sync); // of these, what has been read is looked at again
+  if (const ValueId known = once ? polledIn(out, box, slot) : kNone; known != kNone) return known;
   const ValueId v = program.addValue(decl.name.text, received(box, slot), program.mailboxes[box].dtype, Spread::Element);
   if (decl.counted) program.values[v].count = Count{{}, box, slot};
   out.push_back(Poll{v, box, slot, kNone, expr.span.begin});

@@ -224,7 +224,9 @@ void Builder::pipeline(const ast::Pipeline &s, ast::Span span, Block &out) {
   if (!v) return refuse(s.vector->span, "chunks of `" + ast::print(*s.vector) + "`");
   program.chunks = Chunks{v->length, s.chunkBytes / sizeOf(program.dtype), span.begin};
   program.chunks->of.index = Index();
+  inChunks = true;
   for (const ast::Stmt &stmt : s.body) statement(stmt, out);
+  inChunks = false;
 }
 
 } // namespace coll::ir

@@ -131,7 +131,12 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
   const Length length =
       poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
-  if (length.index.uses(op.variable)) return refuse(expr.span, "a reduction over pieces of different number"), 0;
+  if (length.index.uses(op.variable)) {
+    diagnostics.error(DiagnosticKind::WrongResult, expr.span, "each rank contributes another piece, and a reduction is of one piece of all ranks")
+        .help("name the same piece of every rank, as in `reduce(op, r in ranks: r.X[me])`");
+    ok = false;
+    return 0;
+  }
   if (poll && length.kind == Length::Kind::Piece) reductions[op.yield] = {op.variable, expr.span};
   const DType type = poll ? program.mailboxes[poll->box].dtype : program.dtype;
   const bool isWide = wide && isFloat(type) && sizeOf(type) < 4 && !op.multicast; // the network rounds

@@ -18,7 +18,7 @@ bool liesInRowOfMe(const Program &program, BufferId buffer) {
 bool openWindow(const ast::Window &window, const sema::Member &member, Program &program,
                 DiagnosticEngine &diagnostics) {
   const auto refuse = [&](ast::Span where, const std::string &text, const std::string &help = {}) {
-    auto report = diagnostics.error(DiagnosticKind::NotLowered, where, text);
+    auto report = diagnostics.error(DiagnosticKind::InplaceHazard, where, text);
     if (!help.empty()) report.help(help);
     return false;
   };

@@ -33,6 +33,7 @@ private:
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> loopRanges; ///< of the ordered loops around
   std::string firstOf; ///< the variable of a reduction, where it stands for rank 0
   std::size_t sure = 0; ///< the loops from this one on are sure to run where the statement does
+  bool inChunks = false; ///< within a `pipeline`
   bool ok = true;
   std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
   std::set<const ast::Let *> computedWith;    ///< named in arithmetic somewhere
@@ -42,7 +43,8 @@ private:
   // Build.cpp
   void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override;
   void checkBesidePipeline(const ast::Stmt &stmt, std::size_t before);
-  void refuseWholeAlgorithm(const sema::Algorithm &a);
+  /// What meets once a launch, beside a `pipeline`, does so before all else or behind it.
+  void checkLaunchBarriers();
   void statement(const ast::Stmt &stmt, Block &out);
   /// All vectors are as long as the one that the chunks are of, so that they have the same chunks.
   void checkChunks();
@@ -121,7 +123,6 @@ private:
   void assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out);
   /// `prefix(x[p], n[p])`: the begin of a part of an input, as long as a number of an input says.
   ValueId prefix(const ast::Call &call, const ast::Expr &expr, Block &out);
-  void checkCounts();
 };
 
 } // namespace coll::ir

@@ -285,6 +285,7 @@ struct PacketLoop {
 struct Barrier {
   Index number = {}; ///< among the meetings of a launch: each iteration of an ordered loop has its own. See numberBarriers
   SourceOffset where = 0;
+  bool ofLaunch = false; ///< of a launch in chunks: once, before the first or behind the last of them
 };
 
 /// Orders every earlier access of a thread before every later one, for all GPUs.

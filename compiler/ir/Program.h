@@ -105,6 +105,8 @@ struct Mailbox {
   std::uint64_t lines = 0, offset = 0; ///< lines of a slot; place in the region. Set by assignMemory
   std::uint64_t countOffset = 0;       ///< of the lines with the counts, one a slot and copy
   std::uint64_t stride = 0;            ///< bytes from copy to copy; 0: they follow each other
+  std::uint64_t countStride = 0;       ///< the same of the lines with the counts
+  std::uint64_t flagOffset = 0;        ///< of the words that announce its slots; 0: they follow its copies
   SourceOffset where = 0;
 };
 
@@ -168,13 +170,17 @@ struct Ensures {
 
 /// What the members of a `workspace` agree on: one region for all, with one epoch. Behind a header that has room for any
 /// of them come the copies, each with room for all mailboxes of any member, so that what is written in two launches that
-/// follow each other never meets.
+/// follow each other never meets. The header has what is no slot: barrier words, credits, flags, what is kept, counts.
 struct SharedScratch {
   std::string workspace;           ///< its name
   std::string key;                 ///< equal for whoever shares it, and for nobody else
   std::vector<std::string> others; ///< members
   int copies = 2;
   std::uint64_t begin = 0, copyBytes = 0; ///< of the first copy, and of each
+  std::uint64_t credits = 0;              ///< where those of all members are
+  std::uint64_t flags = 0;                ///< where this member's words that announce slots begin: no two members share any
+  std::uint64_t kept = 0;                 ///< where what is kept between loops lies, of one launch at a time
+  std::uint64_t counts = 0, countBytes = 0; ///< where the lines with counts begin, and of each of their copies
 };
 
 struct Program {

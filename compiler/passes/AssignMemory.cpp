@@ -98,6 +98,12 @@ std::uint64_t linesOf(const Program &program, const Mailbox &box) {
 
 } // namespace
 
+std::uint64_t wordsOf(const Mailbox &box) {
+  const std::uint64_t slots = std::uint64_t(box.slots.value());
+  if (box.sync == Sync::Counter) return kMaxCtas * slots * 8; // coll::counter::countBytes
+  return box.sync == Sync::Flag ? kMaxCtas * slots * 4 : 0;   // coll::flag::flagBytes
+}
+
 bool assignMemory(Program &program, Context &context) {
   roundChunks(program);
   if (!checkSizes(program, context)) return false;
@@ -114,8 +120,10 @@ bool assignMemory(Program &program, Context &context) {
   });
   const std::uint64_t credits = std::uint64_t(program.ranks) * (program.chunks ? kMaxCtas : 1);
   if (program.creditOffset) at = llvm::alignTo(at + credits * 4, 128);
-  at = placeKept(program, at);
   const auto &shared = program.shared;
+  if (shared && program.creditOffset) program.creditOffset = shared->credits;
+  at = placeKept(program, shared ? shared->kept : at);
+  std::uint64_t flags = shared ? shared->flags : 0, counts = shared ? shared->counts : 0;
   if (shared) at = shared->begin;
   for (Mailbox *placed : order) {
     Mailbox &box = *placed;
@@ -125,13 +133,16 @@ bool assignMemory(Program &program, Context &context) {
     if (shared) box.copies = shared->copies, box.stride = shared->copyBytes;
     const std::uint64_t slots = std::uint64_t(box.slots.value()), together = shared ? 1 : std::uint64_t(box.copies);
     at += together * slots * box.lines * wire.lineBytes;
-    if (box.sync == Sync::Counter) at += kMaxCtas * slots * 8; // coll::counter::countBytes
-    if (box.sync == Sync::Flag) at += kMaxCtas * slots * 4; // coll::flag::flagBytes, behind the copies
+    const std::uint64_t words = wordsOf(box);
+    if (shared && words) box.flagOffset = flags, flags = llvm::alignTo(flags + words, 128);
+    else at += words;
     at = llvm::alignTo(at, 128);
-    if (box.counted) {
-      box.countOffset = at;
-      at = llvm::alignTo(at + together * slots * wireOf(Sync::LL).lineBytes, 128);
-    }
+    if (!box.counted) continue;
+    // Of chunks each CTA has a line of its own: they go on without knowing of each other.
+    std::uint64_t &place = shared ? counts : at;
+    box.countOffset = place;
+    box.countStride = shared ? shared->countBytes : 0;
+    place = llvm::alignTo(place + together * slots * (program.chunks ? kMaxCtas : 1) * wireOf(Sync::LL).lineBytes, 128);
   }
   if (shared) at = shared->begin + std::uint64_t(shared->copies) * shared->copyBytes;
   program.regionBytes = at;

@@ -16,7 +16,6 @@ public:
     for (const Mailbox &box : program.mailboxes)
       if (box.canonical != (box.sync == Sync::Sentinel))
         refuse(program.body.front(), "a `" + keyword(box.sync).str() + "` mailbox with payload as it is");
-    if (program.hasCounts()) counted();
     walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
     return ok;
   }
@@ -39,32 +38,6 @@ private:
     for (const Stmt &inner : loop->body) packetStatement(inner);
   }
 
-  /// Messages with counts go from a loop over all ranks to another, of a load and a send, and of a read and stores; or each
-  /// from a send in a packet loop to a read there, one for each mailbox.
-  void counted() {
-    std::vector<const Stmt *> inLoops;
-    walk(program.body, [&](const Stmt &stmt) {
-      const auto *loop = std::get_if<ForRanks>(&stmt.op());
-      if (!loop || std::holds_alternative<Signal>(loop->body.front().op())) return;
-      for (const Stmt &s : loop->body) inLoops.push_back(&s);
-      const auto *load = std::get_if<Load>(&loop->body.front().op());
-      const auto *send = loop->body.size() == 2 ? std::get_if<Send>(&loop->body[1].op()) : nullptr;
-      if (load && !(send && send->value == load->result && send->peer.isVariable(loop->variable) && !send->slot.uses(loop->variable)))
-        refuse(stmt, "this loop over `ranks` beside a `counted` mailbox");
-    });
-    std::map<MailboxId, int> single;
-    for (const Stmt *s : inLoops)
-      if (const ValueId v = resultOf(*s); slotOf(*s) && v != kNone && program.values[v].count) ++single[program.values[v].count->box];
-    walk(program.body, [&](const Stmt &stmt) {
-      const ValueId v = resultOf(stmt);
-      const auto *send = std::get_if<Send>(&stmt.op());
-      const bool message = send || std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count);
-      if (!message || llvm::is_contained(inLoops, &stmt)) return;
-      if (const Index *slot = slotOf(stmt); slot && v != kNone && ++single[program.values[v].count->box] > 1)
-        refuse(stmt, "a second read of a `counted` mailbox outside a loop over `ranks`");
-    });
-  }
-
   void refuse(const Stmt &stmt, const std::string &what) {
     if (!ok) return;
     const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
@@ -74,7 +47,8 @@ private:
 
   void rowLoop(const PacketLoop &loop) {
     if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
-    if (program.wire().together > 1 || program.wire().alignment < 8)
+    // Sums go by a tree, of which a packet is a branch.
+    if (program.wire().together > 1 || (program.pieceElements() & (program.pieceElements() - 1)))
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
     walk(loop.body, [&](const Stmt &stmt) {
       const ValueId v = resultOf(stmt);
@@ -82,9 +56,13 @@ private:
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
     for (const Stmt &inner : loop.body) packetStatement(inner);
-    if (program.mailed || !program.mailsAlike())
-      refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`, or of unlike lines");
-    const unsigned elements = program.wire().payloadBytes / sizeOf(program.dtype);
+    walk(loop.body, [&](const Stmt &stmt) {
+      const auto *ranks = std::get_if<ForRanks>(&stmt.op());
+      const auto *load = ranks ? std::get_if<Load>(&ranks->body.front().op()) : nullptr;
+      if (load && program.values[load->result].dtype != program.packetType())
+        refuse(stmt, "a loop over `ranks` that sends vectors of this element type as they are, beside a statement that goes by rows,");
+    });
+    const unsigned elements = program.pieceElements();
     walk(loop.body, [&](const Stmt &stmt) {
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
         refuse(stmt, "a group of " + std::to_string(reduce->group) + " elements in packets of " + std::to_string(elements));
@@ -124,8 +102,9 @@ private:
 
   void arithmetic(const Stmt &stmt, const Index &index) {
     if (index.kind() == Index::Kind::Constant || index.kind() == Index::Kind::Variable) return;
-    if (index.kind() == Index::Kind::Div || index.kind() == Index::Kind::CeilDiv)
-      refuse(stmt, "a division in an index");
+    const bool divides = index.kind() == Index::Kind::Div || index.kind() == Index::Kind::CeilDiv;
+    if (divides && (index.right().kind() != Index::Kind::Constant || index.right().value() <= 0))
+      refuse(stmt, "a division in an index by what is no number");
     if (index.kind() == Index::Kind::Shl && (largeVariable || index.left().kind() != Index::Kind::Constant))
       refuse(stmt, "this shift in an index");
     arithmetic(stmt, index.left()), arithmetic(stmt, index.right());

@@ -104,7 +104,8 @@ bool expandReuse(Program &program, Context &) {
     barrier |= program.mailboxes[box].reuse == Reuse::Barrier;
     if (program.mailboxes[box].reuse == Reuse::Ack) addCredits(program, MailboxId(box));
   }
-  barrier &= program.body.size() < 3 || !std::holds_alternative<Barrier>(program.body.end()[-2].op());
+  const auto *last = program.body.size() < 3 ? nullptr : std::get_if<Barrier>(&program.body.end()[-2].op());
+  barrier &= !last || last->ofLaunch;
   if (barrier) {
     const SourceOffset where = std::get<KernelBoundary>(program.body.back().op()).where;
     program.body.insert(program.body.end() - 1, Barrier{Index(), where});

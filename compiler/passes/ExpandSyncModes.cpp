@@ -39,6 +39,7 @@ private:
   /// not wait can then share its packet loop.
   bool expand(Block &block) {
     const Block before = std::exchange(out, {});
+    splitLoops(block);
     for (Stmt &stmt : block) {
       const Traffic traffic = trafficOf(stmt);
       if (std::holds_alternative<Barrier>(stmt.op())) unannounced.clear();
@@ -58,6 +59,45 @@ private:
     announceAll();
     block = std::exchange(out, before);
     return true;
+  }
+
+  /// `forall p in ranks { x[p] -> p.box[me]  y[p] = box[p] }`: whole CTAs wait between the two, so they are two loops.
+  void splitLoops(Block &block) {
+    Block parts;
+    for (Stmt &stmt : block) {
+      auto *loop = std::get_if<ForRanks>(&stmt.op());
+      const std::size_t at = loop ? firstRead(*loop) : 0;
+      if (at == 0) {
+        parts.push_back(std::move(stmt));
+        continue;
+      }
+      ForRanks reads{loop->variable, {}, loop->where};
+      std::move(loop->body.begin() + long(at), loop->body.end(), std::back_inserter(reads.body));
+      loop->body.resize(at);
+      parts.push_back(std::move(stmt));
+      parts.push_back(std::move(reads));
+    }
+    block = std::move(parts);
+  }
+
+  /// Where the reads begin of what a loop over ranks sends before; 0 if there are none, or if the loop cannot be split there.
+  std::size_t firstRead(ForRanks &loop) const {
+    Stmt whole = ForRanks{loop.variable, loop.body, loop.where};
+    const Traffic all = trafficOf(whole);
+    const auto isBoth = [&](MailboxId box) { return all.sent.count(box) && all.polled.count(box); };
+    std::size_t at = 0;
+    while (at < loop.body.size() && llvm::none_of(trafficOf(loop.body[at]).polled, isBoth)) ++at;
+    BoxSet sentLater;
+    std::vector<ValueId> made;
+    bool taken = false;
+    for (std::size_t s = 0; s < loop.body.size(); ++s) {
+      if (s >= at) usesOf(loop.body[s], [&](ValueId v) { taken |= v != kNone && llvm::is_contained(made, v); });
+      else each(loop.body[s], [&](Stmt &inner) { made.push_back(resultOf(inner)); });
+      if (s >= at)
+        for (MailboxId box : trafficOf(loop.body[s]).sent) sentLater.insert(box);
+    }
+    const bool splits = at < loop.body.size() && !taken && llvm::none_of(sentLater, isBoth);
+    return splits ? at : 0;
   }
 
   /// A loop or a condition, with what its own sends leave unannounced behind it.

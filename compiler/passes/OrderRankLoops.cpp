@@ -81,7 +81,7 @@ private:
 } // namespace
 
 bool orderRankLoops(Program &program, Context &) {
-  if (!program.hasCounts()) Orderer(program).run();
+  Orderer(program).run();
   return true;
 }
 

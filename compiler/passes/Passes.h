@@ -70,6 +70,9 @@ bool chooseDepth(ir::Program &program, Context &context);
 /// region of its own. After chooseDepth.
 bool assignMemory(ir::Program &program, Context &context);
 
+/// Bytes of the words that announce the slots of a mailbox.
+std::uint64_t wordsOf(const ir::Mailbox &box);
+
 /// Refuses, with a not-lowered error, a program that has a form the emitter does not know.
 bool checkEmittable(const ir::Program &program, Context &context);
 

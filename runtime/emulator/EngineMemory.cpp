@@ -80,6 +80,7 @@ void Engine::watchThread(Thread &thread, std::uint64_t address) {
   std::uint64_t packet = 0;
   const Manifest::Mailbox *box = mailboxAt(manifest, inRegion, packet);
   if (!box || box->sync == "ll128" || box->sync == "counter128") return; // whose warps take turns
+  if (const std::uint64_t lines = box->linesOfPacket; lines > 1) packet = packet / (32 * lines) * 32 + packet % 32;
   const std::uint64_t block = thread.at.blockDim.x, owner = packet % (thread.at.gridDim.x * block);
   if (owner == thread.at.block.x * block + thread.at.thread.x) return;
   report = "thread map: packet " + std::to_string(packet) + " of `" + box->name + "` is that of CTA " +

@@ -50,6 +50,7 @@ std::vector<FillRange> coll::emu::fillsOf(const Manifest &manifest) {
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> coll::emu::flagRanges(const Manifest &manifest) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, headerBytes(manifest)}};
+  if (manifest.workspace) return ranges; // all words of its members are there
   for (const auto &box : manifest.mailboxes)
     if (box.sync == "flag" || box.sync == "counter")
       ranges.push_back({endOf(box), endOf(box) + box.slots * kMaxCtas * (box.sync == "flag" ? 4 : 8)});
@@ -90,6 +91,8 @@ std::string Engine::describeInRegion(const Manifest &manifest, std::uint64_t off
   if (offset < region::kBarrierWords) return "count of CTAs that have met at the wrap of the epoch";
   if (manifest.credits && offset >= manifest.credits && offset < headerBytes(manifest))
     return format("credit of rank %llu", wide((offset - manifest.credits) / 4 % n));
+  if (manifest.workspace && offset >= region::headerBytes(manifest.ranks, manifest.barriers) && offset < manifest.workspace->begin)
+    return format("word %llu of workspace `%s`", wide(offset / 4), manifest.workspace->name.c_str());
   if (offset < headerBytes(manifest)) {
     const std::uint64_t word = (offset - region::kBarrierWords) / 4;
     return format("word of rank %llu, CTA %llu, in barrier %llu", wide(word % n), wide(word / n % kMaxCtas),

@@ -44,6 +44,7 @@ struct Manifest {
     /// behind those that have.
     std::uint64_t fill = 0;
     std::uint64_t stride = 0; ///< bytes from copy to copy; 0: they follow each other
+    unsigned linesOfPacket = 1; ///< where it is more, line n of packet i is line i / 32 * 32 * linesOfPacket + n * 32 + i % 32 of a slot
   };
 
   /// A `workspace`: kernels with the same key work in one region and number their launches together. Its copies, each of

@@ -471,4 +471,10 @@ __device__ inline void storeFloats(const Launch<N> &launch, U *to, u32 i, u64 le
   storeElements<Shape, P>(launch, to, i, length, f);
 }
 
+/// Writes what packet `i` has of the first `count` elements at `to`, and nothing beyond.
+template <class P, int N, class U, class W, u32 kCount>
+__device__ inline void storeFirstElements(const Launch<N> &launch, U *to, u32 i, u32 count, const Elements<W, kCount> &f) {
+  if (reaches<AnyPackets, P>(i, count)) storeElements<AnyPackets, P>(launch, to, i, count, f);
+}
+
 } // namespace coll

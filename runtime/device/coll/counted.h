@@ -53,25 +53,44 @@ __device__ inline void storeCount(const Launch<N> &launch, u32 *to, u32 i, u32 c
   if (launch.active && i == 0) ptx::store4(to, count);
 }
 
-/// A mailbox of any mode whose messages say how long they are, in lines at kCountOffset.
-template <class Box, u64 kCountOffset>
-struct Counted;
-template <template <class, int, u32, u64, u32, u64, u32, u64> class Mailbox, class T, int N, u32 kNumber, u64 kOffset,
-          u32 kSlots, u64 kLines, u32 kCopies, u64 kStride, u64 kCountOffset>
-struct Counted<Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride>, kCountOffset>
-    : Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride> {
-  using Box = Mailbox<T, N, kNumber, kOffset, kSlots, kLines, kCopies, kStride>;
+/// A mailbox of any mode whose messages say how long they are, in Counts: an ll::Mailbox with a line for each slot.
+template <class Box, class CountLines>
+struct Counted : Box {
   using P = typename Box::P;
-  using Counts = ll::Mailbox<u32, N, kNumber, kCountOffset, kSlots, 1, kCopies, kStride>;
+  using Counts = CountLines;
+  /// Which line of a slot of Counts a thread looks at.
+  __device__ static u32 countLine() { return 0; }
 
   /// Pushes packet `i` of a message of `count` elements, as Box::send does, or nothing if it has none; with packet 0 goes
   /// the count. Called for packet 0 of every message. No branch comes between lanes that store a line together.
+  template <int N>
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data, u32 count) {
+    send(launch, hop, slot, i, i, data, count, i == 0, 0);
+  }
+
+protected:
+  /// The same of packet `i` of a vector in place `k` of the slot; the count goes to line `line` if `counts`.
+  template <int N>
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 k, u32 i, const P &data, u32 count, bool counts, u32 line) {
     launch.begin();
     const u64 word = detail::pair(count, launch.epoch);
-    ptx::storeRelaxed16If(launch.active && i == 0, launch.team.peer[hop] + Counts::at(launch.epoch, slot, 0),
+    ptx::storeRelaxed16If(launch.active && counts, launch.team.peer[hop] + Counts::at(launch.epoch, slot, line),
                           Words2{{word, word}});
-    if (reaches<AnyPackets, P>(i, count)) Box::send(launch, hop, slot, i, data);
+    if (reaches<AnyPackets, P>(i, count)) Box::send(launch, hop, slot, k, data);
+  }
+};
+
+/// The same in a launch of chunks. The count is that of the whole message, and goes with each chunk, from each CTA to the
+/// one with its number in a line of its own: nothing tells CTAs when others have read one.
+template <class Box, class CountLines>
+struct CountedInChunks : Counted<Box, CountLines> {
+  using P = typename Box::P;
+  __device__ static u32 countLine() { return blockIdx.x; }
+
+  /// Pushes packet `i` of a message, which is packet `k` of its chunk.
+  template <int N>
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 k, u32 i, const P &data, u32 count) {
+    Counted<Box, CountLines>::send(launch, hop, slot, k, i, data, count, k == blockIdx.x * blockDim.x, blockIdx.x);
   }
 };
 
@@ -85,8 +104,8 @@ struct Messages {
 namespace detail {
 
 template <class Box, int N, class Use>
-__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 skip, u32 ownCount,
-                                   const typename Box::P &own, const Use &use) {
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, u32 skip,
+                                   u32 ownCount, const typename Box::P &own, const Use &use) {
   using P = typename Box::P;
   constexpr u32 kMost = kSlotsInFlight<P>, kCount = N < kMost ? N : kMost;
 #pragma unroll 1
@@ -98,7 +117,7 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
     for (u32 s = 0; s < kCount; ++s) wanted |= u32(from + s >= first && from + s != skip) << s;
     if (!messages.known) {
       typename Box::Counts::P counts[kCount];
-      Box::Counts::template receive<kCount>(launch, from, wanted, 0, counts);
+      Box::Counts::template receive<kCount>(launch, from, wanted, Box::countLine(), counts);
 #pragma unroll
       for (u32 s = 0; s < kCount; ++s)
         if (wanted >> s & 1)
@@ -108,7 +127,7 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
     for (u32 s = 0; s < kCount; ++s)
       if ((wanted >> s & 1) && !reaches<AnyPackets, P>(i, messages.count[from + s])) wanted &= ~(1u << s);
     P part[kCount];
-    Box::template receive<kCount>(launch, from, wanted, i, part);
+    Box::template receive<kCount>(launch, from, wanted, k, part);
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s) {
       const u32 r = from + s;
@@ -121,19 +140,23 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
 } // namespace detail
 
 /// Packet `i` of the message in slot `slot` alone, of a vector of `length` at most, with meaning as far as its count
-/// reaches, which is messages.count[0] from then on.
+/// reaches, which is messages.count[0] from then on. In chunks it is packet `k` of one.
 template <class Box, int N>
-__device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 i, u64 length) {
+__device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 k, u32 i, u64 length) {
   if (!messages.known) {
     typename Box::Counts::P counts[1];
-    Box::Counts::template receive<1>(launch, slot, 1, 0, counts);
+    Box::Counts::template receive<1>(launch, slot, 1, Box::countLine(), counts);
     messages.count[0] = launch.active ? bounded(launch, counts[0].word[0], slot, length) : 0;
     messages.known = true;
   }
   typename Box::P part[1] = {};
   if (ptx::anyInStep(reaches<AnyPackets, typename Box::P>(i, messages.count[0])))
-    Box::template receive<1>(launch, slot, 1, i, part);
+    Box::template receive<1>(launch, slot, 1, k, part);
   return part[0];
+}
+template <class Box, int N>
+__device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 i, u64 length) {
+  return readMessage<Box>(launch, messages, slot, i, i, length);
 }
 
 /// Calls use(r, count, packet i) for the message of every rank r from 0 up, of vectors of `length` at most; the packet has
@@ -141,13 +164,24 @@ __device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &me
 template <class Box, int N, class Use>
 __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, u32 ownCount,
                                    const typename Box::P &own, const Use &use) {
-  detail::eachMessage<Box>(launch, messages, i, length, launch.me(), ownCount, own, use);
+  detail::eachMessage<Box>(launch, messages, i, i, length, launch.me(), ownCount, own, use);
 }
 
 /// The same where this rank's message comes through its own slot.
 template <class Box, int N, class Use>
 __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 i, u64 length, const Use &use) {
-  detail::eachMessage<Box>(launch, messages, i, length, kNone, 0, {}, use);
+  detail::eachMessage<Box>(launch, messages, i, i, length, kNone, 0, {}, use);
+}
+
+/// The same of packets of a chunk.
+template <class Box, int N, class Use>
+__device__ inline void eachMessageOfChunk(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, u32 ownCount,
+                                          const typename Box::P &own, const Use &use) {
+  detail::eachMessage<Box>(launch, messages, k, i, length, launch.me(), ownCount, own, use);
+}
+template <class Box, int N, class Use>
+__device__ inline void eachMessageOfChunk(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, const Use &use) {
+  detail::eachMessage<Box>(launch, messages, k, i, length, kNone, 0, {}, use);
 }
 
 } // namespace coll

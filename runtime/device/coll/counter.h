@@ -32,15 +32,16 @@ __device__ inline void add(char *to, const Words2 &v, const BF16 *) { ptx::addBf
 
 } // namespace detail
 
-/// As plain::Mailbox, with `announce` after the loop that adds and `await` before the loop that reads.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+/// As plain::Mailbox, whose counts may lie elsewhere, at kCounts; with `announce` after the loop that adds and `await` before the loop that reads.
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0,
+          u64 kCounts = 0>
 struct Mailbox {
   using P = Packet<T>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes, kStride>;
   /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
   /// The same of this CTA's count of `slot`, or that of the CTA with its number on another rank.
-  __device__ static u64 countOf(u32 slot) { return kOffset + Lines::kBytes + (blockIdx.x * kSlots + slot) * 8; }
+  __device__ static u64 countOf(u32 slot) { return (kCounts ? kCounts : kOffset + Lines::kBytes) + (blockIdx.x * kSlots + slot) * 8; }
 
   /// Adds packet `i` into `slot` of the rank `hop` places after this one. Relaxed, each element whole.
   __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data) {

@@ -30,11 +30,11 @@ __device__ inline void add(char *to, const Words2 &v, const BF16 *) { ptx::addLi
 } // namespace detail
 
 /// As ll128::Mailbox.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0>
 struct Mailbox {
   static_assert(kOffset % 128 == 0 && kLines % ll128::kWarp == 0, "lines are aligned, warps whole");
   using P = Packet<T>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, ll128::kLineBytes>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, ll128::kLineBytes, kStride>;
   /// Byte offset in a region of the first 16 bytes of packet `i` of slot `slot` in the copy of `epoch`. The others lie
   /// 128 bytes further.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) {

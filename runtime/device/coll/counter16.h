@@ -42,10 +42,10 @@ struct Wire {
 };
 
 /// As ll::Mailbox, with packets of 12 bytes.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies>
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0>
 struct Mailbox {
   using P = Packet<T>;
-  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes>;
+  using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes, kStride>;
   /// Byte offset in a region of line `i` of slot `slot` in the copy of `epoch`.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
 

@@ -20,15 +20,16 @@ using Packet = coll::Packet<T, 16>;
 /// Bytes of the flag words of a mailbox, [kMaxCtas][slots] of 4. They follow its copies, and are zero when fresh.
 __device__ constexpr u64 flagBytes(u64 slots) { return kMaxCtas * slots * 4; }
 
-/// As plain::Mailbox, with `announce` after the loop that sends and `await` before the loop that reads.
-template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0>
+/// As plain::Mailbox, whose flags may lie elsewhere, at kFlags; with `announce` after the loop that sends and `await` before the loop that reads.
+template <class T, int N, u32 kNumber, u64 kOffset, u32 kSlots, u64 kLines, u32 kCopies, u64 kStride = 0,
+          u64 kFlags = 0>
 struct Mailbox {
   using P = Packet<T>;
   using Lines = region::Lines<kOffset, kSlots, kLines, kCopies, kLineBytes, kStride>;
   /// Byte offset in a region of packet `i` of slot `slot` in the copy of `epoch`.
   __device__ static auto at(u32 epoch, u32 slot, u32 i) { return Lines::at(epoch, slot, i); }
   /// The same of the flag that this CTA, or the one with its number on another rank, raises for `slot`.
-  __device__ static u64 flagOf(u32 slot) { return kOffset + Lines::kBytes + (blockIdx.x * kSlots + slot) * 4; }
+  __device__ static u64 flagOf(u32 slot) { return (kFlags ? kFlags : kOffset + Lines::kBytes) + (blockIdx.x * kSlots + slot) * 4; }
 
   /// What a packet is when it arrives: itself.
   __device__ static const P &sent(const P &data) { return data; }
