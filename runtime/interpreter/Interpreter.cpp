@@ -377,7 +377,8 @@ std::string unknown(const ir::Program &program) {
   if (program.chunks) return "a `pipeline`";
   if (program.hasCounts()) return "`counted` mailboxes";
   for (const ir::Mailbox &m : program.mailboxes)
-    if (ir::adds(m.sync)) return "`" + ir::keyword(m.sync).str() + "` mailboxes";
+    if (m.payload && m.dtype != program.dtype) return "mailboxes of another type than `T`";
+    else if (ir::adds(m.sync)) return "`" + ir::keyword(m.sync).str() + "` mailboxes";
   bool arithmetic = false;
   ir::walk(program.body, [&](const ir::Stmt &stmt) {
     const auto &op = stmt.op();
