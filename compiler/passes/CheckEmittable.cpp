@@ -56,12 +56,8 @@ private:
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
     for (const Stmt &inner : loop.body) packetStatement(inner);
-    walk(loop.body, [&](const Stmt &stmt) {
-      const auto *ranks = std::get_if<ForRanks>(&stmt.op());
-      const auto *load = ranks ? std::get_if<Load>(&ranks->body.front().op()) : nullptr;
-      if (load && program.values[load->result].dtype != program.packetType())
-        refuse(stmt, "a loop over `ranks` that sends vectors of this element type as they are, beside a statement that goes by rows,");
-    });
+    if (program.mailed || !program.mailsAlike())
+      refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`, or of unlike lines");
     const unsigned elements = program.pieceElements();
     walk(loop.body, [&](const Stmt &stmt) {
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)

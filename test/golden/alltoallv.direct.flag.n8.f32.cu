@@ -8,6 +8,7 @@
 //           e+1 from the reader of e (rule T1)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
+#include "coll/ll.h"
 #include "coll/flag.h"
 #include "coll/counted.h"
 
@@ -27,7 +28,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::Counted<coll::flag::Mailbox<T, N, 0, 1152, 8, 65536, 2>, 16786560>; // and the counts' offset
+using Box = coll::Counted<coll::flag::Mailbox<T, N, 0, 1152, 8, 65536, 2>, coll::ll::Mailbox<coll::u32, N, 0, 16786560, 8, 1, 2>>;
 using Packet = coll::Packet<T, 16>; // what a thread handles at a time
 
 template <class Shape>
@@ -36,6 +37,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
 
   Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
     // alltoallv.coll:12    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    launch.begin();
     coll::u32 n[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
@@ -48,7 +50,6 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
-    launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x[hop], n[hop]);
   });

@@ -29,7 +29,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::Counted<coll::ll::Mailbox<T, N, 0, 1152, 2, 524288, 2>, 33555584>; // and the counts' offset
+using Box = coll::Counted<coll::ll::Mailbox<T, N, 0, 1152, 2, 524288, 2>, coll::ll::Mailbox<coll::u32, N, 0, 33555584, 2, 1, 2>>;
 using Packet = coll::Packet<T, 8>; // what a thread handles at a time
 
 template <class Shape>
@@ -39,6 +39,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   coll::Messages<N> messages; // how long this thread knows them to be
   Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
     // alltoallv.coll:12    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    launch.begin();
     coll::u32 n[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
@@ -51,7 +52,6 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
-    launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x[hop], n[hop]);
 

@@ -11,6 +11,7 @@
 //           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
 //           fence for what the rank's next launch sends; of the host, one launch in flight per region and the same
 //           sequence of launches on all ranks
+#include "coll/ll.h"
 #include "coll/ll128.h"
 #include "coll/counted.h"
 
@@ -30,7 +31,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Box = coll::Counted<coll::ll128::Mailbox<T, N, 0, 1152, 8, 34976, 2>, 17908864>; // and the counts' offset
+using Box = coll::Counted<coll::ll128::Mailbox<T, N, 0, 1152, 8, 34976, 2>, coll::ll::Mailbox<coll::u32, N, 0, 17908864, 8, 1, 2>>;
 using Packet = coll::ll128::Packet<T>; // what a thread handles at a time
 
 template <class Shape>
@@ -40,6 +41,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
   coll::Messages<N> messages; // how long this thread knows them to be
   Shape::forEach(launch, Packet::count(coll::atLeastOne(a.M)), [&](coll::u32 i) {
     // alltoallv.coll:12    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    launch.begin();
     coll::u32 n[N]; // by how many places the rank is after me
 #pragma unroll
     for (int hop = 0; hop < N; ++hop) {
@@ -52,7 +54,6 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
       const coll::u32 p = coll::rankAt<N>(me, hop);
       x[hop] = coll::load<Shape, Packet>(launch, a.x + p * (a.M), i, a.M);
     }
-    launch.begin();
 #pragma unroll
     for (int hop = 1; hop < N; ++hop) Box::send(launch, hop, me, i, x[hop], n[hop]);
 
