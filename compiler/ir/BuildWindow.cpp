@@ -34,6 +34,7 @@ bool openWindow(const ast::Window &window, const sema::Member &member, Program &
     Mailbox flags;
     flags.name = window.param.text;
     flags.sync = Sync::Flag;
+    flags.dtype = program.dtype;
     flags.slots = Index::constant(program.ranks);
     flags.payload = false;
     flags.where = window.param.span.begin;

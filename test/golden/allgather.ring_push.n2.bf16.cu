@@ -23,7 +23,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Y = coll::flag::Mailbox<float, N, 0, 3200, 2, 0, 1>;
+using Y = coll::flag::Mailbox<T, N, 0, 3200, 2, 0, 1>;
 using Packet = coll::bulk::Packet<T, 4>; // units of 16 bytes that a thread handles at a time
 
 template <class Shape>

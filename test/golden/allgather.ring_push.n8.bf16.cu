@@ -23,7 +23,7 @@ struct Args {
 };
 
 // type, ranks, number, offset in the region, slots, packets a slot, copies
-using Y = coll::flag::Mailbox<float, N, 0, 9344, 8, 0, 1>;
+using Y = coll::flag::Mailbox<T, N, 0, 9344, 8, 0, 1>;
 using Packet = coll::bulk::Packet<T, 2>; // units of 16 bytes that a thread handles at a time
 
 template <class Shape>
