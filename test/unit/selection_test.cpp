@@ -125,7 +125,7 @@ TEST(Selector, AnswersForEverySize) {
 
 TEST(Selector, ChoosesTheQuickestThatWasMeasured) {
   for (const Section &section : builtinTable().sections) {
-    const Selector selector = selectorOf({}, section.collective);
+    const Selector selector = selectorOf({.symmetric = true, .ncclSymmetric = true}, section.collective);
     std::set<std::uint64_t> sizes;
     for (const auto &[name, curve] : section.curves)
       for (const Point &point : curve.points) sizes.insert(point.bytes);
