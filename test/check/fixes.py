@@ -15,6 +15,14 @@ SHIFT = """collective c<T in any>(in x: T[M], out y: T[M])
   ensures y == (me - 1).x
 algorithm a for c on lsa(2..8) when bytes <= 64Ki {"""
 
+# One after the other, rounded each time.
+FOLD = """
+  mailbox box[N] of T[M] sync ll
+  forall p in ranks: x -> p.box[me]
+  var s = box[0]
+  for r in 1 .. N - 1: s = op(s, box[r])
+  y = s"""
+
 # kind, ranks, head, body, words of the help, what to replace by what, whether two events are named, arguments.
 CASES = [
     ("wrong-result", 3, REDUCE, """
@@ -22,20 +30,10 @@ CASES = [
   forall p in ranks: x -> p.box[me]
   y = reduce(max, r in ranks: box[r])""",
      "", [("reduce(max,", "reduce(op,")], False, []),
-    ("wrong-result", 3, REDUCE, """
-  mailbox box[N] of T[M] sync ll
-  forall p in ranks: x -> p.box[me]
-  var s = box[0]
-  for r in 1 .. N - 1: s = op(s, box[r])
-  y = s""",
+    ("wrong-result", 3, REDUCE, FOLD,
      "or in f32 with `as f32`", [("var s = box[0]", "var s = box[0] as f32"), ("op(s, box[r])", "op(s, box[r] as f32)"),
                                  ("y = s", "y = s as T")], False, ["--dtype", "bf16", "--op", "sum"]),
-    ("wrong-result", 3, REDUCE, """
-  mailbox box[N] of T[M] sync ll
-  forall p in ranks: x -> p.box[me]
-  var s = box[0]
-  for r in 1 .. N - 1: s = op(s, box[r])
-  y = s""",
+    ("wrong-result", 3, REDUCE, FOLD,
      "or declare `order fixed`", [("64Ki {", "64Ki order fixed {")], False, ["--dtype", "f16", "--op", "sum"]),
     ("read-without-arrival", 3, SHIFT, """
   mailbox box[1] of T[M] sync ll
