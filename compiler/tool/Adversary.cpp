@@ -111,7 +111,7 @@ Result<Adversary> Adversary::create(std::span<const Kernel> kernels, const RunRe
     } else {
       emu::CompileError error;
       module = emu::KernelModule::compile(kernel.cuda, std::span(&manifest.entry, 1), error);
-      if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
+      if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Internal, error.message};
     }
     adversary.parts.push_back(std::make_unique<const Part>(Part{manifest, Reference(manifest), kernel.program, module}));
   }

@@ -10,6 +10,7 @@ enum class Exit {
   Good = 0,
   Refuted = 1,  ///< the checker refutes it, or a result is wrong
   BadInput = 2, ///< bad usage, bad source text, a file that cannot be read or written
+  Internal = 2, ///< a mistake of Coll's own; the message says so and asks to report it
   Lacking = 3,  ///< this machine lacks what was asked for
 };
 

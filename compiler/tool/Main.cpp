@@ -1,6 +1,7 @@
 // The executable `coll`: finds the verb, runs it, and turns whatever happened into one message and an exit code.
 #include "emulator/TemporaryFolder.h"
 #include "tool/Arguments.h"
+#include "tool/OrFail.h"
 #include "tool/Output.h"
 
 #include <csignal>
@@ -31,7 +32,8 @@ static std::string overview() {
     text += line + std::string(verb->summary) + "\n";
   }
   text += "\n`coll VERB --help` tells more about one of them; `coll --version` says which version this is.\n"
-          "Exit codes: 0 good; 1 refuted or wrong result; 2 bad usage or input; 3 this machine lacks what was asked "
+          "Exit codes: 0 good; 1 refuted or wrong result; 2 bad usage or input, or a mistake of Coll's own, "
+          "which the message says; 3 this machine lacks what was asked "
           "for.\n\n"
           "example:\n"
           "  coll check allreduce                          prove every all-reduce of the standard library\n"
@@ -115,7 +117,7 @@ int main(int count, char **words) {
     printFailure("out of memory", "");
     return static_cast<int>(Exit::Lacking);
   } catch (const std::exception &error) {
-    printFailure(std::string("internal error: ") + error.what(), "please report it with the command and its input");
-    return static_cast<int>(Exit::BadInput);
+    printFailure(std::string("internal error: ") + error.what(), kAskToReport);
+    return static_cast<int>(Exit::Internal);
   }
 }

@@ -12,14 +12,22 @@ inline Exit exitCodeOf(const Error &error) {
   case Error::Code::Refuted: return Exit::Refuted;
   case Error::Code::MachineLacks: return Exit::Lacking;
   case Error::Code::Failed: return Exit::Refuted;
+  case Error::Code::Internal: return Exit::Internal;
   }
   return Exit::Refuted;
+}
+
+inline constexpr const char *kAskToReport = "please report it with the command and its input";
+
+inline Failure failureOf(const Error &error) {
+  if (error.code != Error::Code::Internal) return {exitCodeOf(error), error.text};
+  return {Exit::Internal, "internal error: " + error.text, kAskToReport};
 }
 
 /// The value, or the error as a Failure.
 template <class T>
 T orFail(Result<T> result) {
-  if (!result) throw Failure{exitCodeOf(result.error()), result.error().text};
+  if (!result) throw failureOf(result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 

@@ -179,7 +179,7 @@ std::vector<emu::Pointer> EmulatedBackend::twinsOf(emu::Machine &machine,
 Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel) {
   emu::CompileError error;
   auto module = emu::KernelModule::compile(kernel.cuda, std::span(&kernel.manifest.entry, 1), error);
-  if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Failed, error.message};
+  if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Internal, error.message};
   auto epoch = std::make_shared<std::uint32_t>(0);
   if (const auto &workspace = kernel.manifest.workspace) epoch = epochs.emplace(workspace->key, epoch).first->second;
   return std::unique_ptr<LoadedKernel>(std::make_unique<EmulatedKernel>(kernel.manifest, std::move(module), epoch));

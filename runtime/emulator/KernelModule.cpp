@@ -125,7 +125,7 @@ bool build(TemporaryFolder &temporary, const std::string &text, CompileError &er
   for (const auto &header : coll::embedded::emulatorDeviceHeaders())
     written = written && writeFile(folder / header.name, header.text);
   if (!written) {
-    error = {false, "cannot write the kernel's source to a temporary folder"};
+    error = {true, "cannot write the kernel's source to a temporary folder"};
     return false;
   }
   std::vector<std::string> words = compiler;

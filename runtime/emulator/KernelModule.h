@@ -12,7 +12,7 @@ namespace coll::emu {
 
 /// Why there is no module.
 struct CompileError {
-  bool noCompiler = false; ///< the machine has no C++ compiler (exit code 3); otherwise the text was refused
+  bool noCompiler = false; ///< the machine has no C++ compiler, or no room (exit code 3); otherwise the text was refused
   std::string message;     ///< for a person; the compiler's own output included
 };
 

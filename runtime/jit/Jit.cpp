@@ -115,7 +115,10 @@ Result<Binary> Jit::compile(const Kernel &kernel, const Arch &arch, Stage stage)
     binary = {std::move(*kept), true, millisecondsSince(start)};
   } else {
     auto built = build(*text, kernel.manifest, arch, stage);
-    if (!built) return built.error();
+    if (!built) { // an edited text is whose edit it is
+      const bool edited = built.error().code == Error::Code::Internal && *text != kernel.cuda;
+      return Error{edited ? Error::Code::BadInput : built.error().code, built.error().text};
+    }
     binary = std::move(*built);
     cache.store(key, binary.bytes);
   }
@@ -139,10 +142,12 @@ Result<Binary> Jit::build(const std::string &text, const Manifest &manifest, con
                                   names.data());
   if (result == 0) result = api->compileProgram(handle.program, int(options.size()), options.data());
   if (result != 0) {
+    constexpr int kRefused = 6; // NVRTC_ERROR_COMPILATION
     const std::string log = handle.program ? logOf(handle) : "";
-    return Error{Error::Code::Failed, "the CUDA text of `" + manifest.member + "` does not compile for " + arch.text() +
-                                          " (NVRTC " + api->versionText() + ", " + api->errorString(result) + ")\n" +
-                                          withSourceLines(log, fileName, manifest)};
+    return Error{result == kRefused ? Error::Code::Internal : Error::Code::Failed,
+                 "the CUDA text of `" + manifest.member + "` does not compile for " + arch.text() + " (NVRTC " +
+                     api->versionText() + ", " + api->errorString(result) + ")\n" +
+                     withSourceLines(log, fileName, manifest)};
   }
 
   Binary binary;

@@ -35,7 +35,7 @@ public:
 
   /// Compiles one kernel. With COLL_OVERRIDE_DIR an edited text takes the place of `kernel.cuda`; COLL_DUMP_DIR gets
   /// all stages. Error::MachineLacks if this NVRTC does not know the architecture, Error::BadInput if the kernel is
-  /// not for it; Error::Failed with NVRTC's log and the lines of the .coll file if the text does not compile.
+  /// not for it; Error::Internal with NVRTC's log and the lines of the .coll file if the text does not compile.
   Result<Binary> compile(const Kernel &kernel, const Arch &arch, Stage stage = Stage::Cubin) const;
 
   /// Which NVRTC this is, for `coll info`.

@@ -86,7 +86,7 @@ TEST_F(JitTest, BrokenTextNamesTheSourceLine) {
   kernel.cuda.replace(at, 17, "coll::nonsense");
   auto binary = jit->compile(kernel, arch("sm_90"));
   ASSERT_FALSE(binary);
-  EXPECT_EQ(binary.error().code, Error::Code::Failed);
+  EXPECT_EQ(binary.error().code, Error::Code::Internal);
   EXPECT_NE(binary.error().text.find("nonsense"), std::string::npos) << binary.error().text;
   EXPECT_NE(binary.error().text.find("from allreduce.coll:9"), std::string::npos) << binary.error().text;
 }

@@ -15,6 +15,7 @@ struct Error {
     Refuted,      ///< the program is wrong, and the checker or a verified run says so
     MachineLacks, ///< this machine has not got what was asked for: a library, a GPU, a link
     Failed,       ///< something that should have worked did not: a call of CUDA, a launch that ran out of time
+    Internal,     ///< a mistake of Coll's own, as a kernel's text that does not compile
   };
   Code code = Code::Failed;
   std::string text;
