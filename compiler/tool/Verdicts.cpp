@@ -151,7 +151,7 @@ static std::vector<std::string> notChecked(const Verdict &verdict) {
   for (const Instance &other : verdict.standsFor) byType[other.dtype].push_back(other);
   std::vector<std::string> list;
   for (const auto &[type, instances] : byType) {
-    const bool all = instances.size() > 1 && instances.size() == llvm::count_if(verdict.member->ops, [&](ReduceOp op) {
+    const bool all = instances.size() > 1 && std::ptrdiff_t(instances.size()) == llvm::count_if(verdict.member->ops, [&](ReduceOp op) {
                        return llvm::any_of(instances, [&](const Instance &i) { return i.op == op; });
                      });
     if (all) list.push_back(std::string(keyword(type)) + " with any operator");

@@ -26,8 +26,9 @@ inline Kernel sampleAllreduce(const std::string &algorithm, int ranks) {
   m.inplace = {{"y", "x"}};
   m.ensures = {"y == reduce(op, r in ranks: r.x)"};
   for (unsigned me = 0; me < unsigned(ranks); ++me) {
-    m.promises.push_back({{me, 1, Manifest::kWhole}, true, {}});
-    for (unsigned r = 0; r < unsigned(ranks); ++r) m.promises.back().sources.push_back({r, 0, Manifest::kWhole});
+    auto &promise = m.promises.emplace_back();
+    promise.output = {me, 1, Manifest::kWhole}, promise.reduces = true;
+    for (unsigned r = 0; r < unsigned(ranks); ++r) promise.sources.push_back({r, 0, Manifest::kWhole});
   }
   m.domain = {{"M"}, algorithm == "twoshot"};
   m.packetBytes = m.alignment = 8;
