@@ -2,9 +2,9 @@
 
 `golden/NAME` compares the CUDA text with the file NAME beside this one, or rewrites that with `-Dupdate-golden=1`.
 `golden/nvrtc/NAME` compiles the instance, in a full run for every architecture that it and the NVRTC found here both
-allow. Else with 2 ranks and bf16 for the lowest, sm_90, the newest and two others by turns; with f32, whose text hardly
-differs, without those two; with 8 ranks, whose text is the same but for numbers, for the lowest and sm_90. The other
-element types and operators, of which there is no golden text, are always compiled for these two.
+allow. Else for sm_90, and with bf16 for the lowest too, and with 2 ranks and bf16 for the newest and another by turns: the
+texts for f32, and those for 8 ranks, hardly differ. The other element types and operators, of which there is no golden
+text, are always compiled, for sm_90, and for the lowest in a full run.
 A file that no instance has is a failure too, so that nothing stale stays.
 """
 import difflib
@@ -120,15 +120,20 @@ class GoldenFormat(lit.formats.TestFormat):
         lowest = json.loads(manifest.stdout)["minArch"]
         archs = [arch for arch in test.config.nvrtc_archs if arch >= lowest]
         name = test.path_in_suite[-1]
-        if archs and (name not in self.instances or ".n8." in name and not test.config.full):
-            archs = sorted({archs[0], 90}.intersection(archs))
-        elif archs and not test.config.full:
-            turn = sorted(self.instances).index(name)
-            others = {archs[turn % len(archs)], archs[(turn + len(archs) // 2) % len(archs)]} if ".bf16" in name else set()
-            archs = sorted(({archs[0], 90, archs[-1]} | others).intersection(archs))
+        if archs and (name not in self.instances or not test.config.full):
+            archs = sorted(self.chosen(name, archs, test.config.full).intersection(archs))
         for arch in archs:
             built = run(test.config.coll, "emit", *arguments, "--stage", "cubin", "--arch", "sm_%d" % arch,
                         "-o", os.devnull)
             if built.returncode != 0:
                 return lit.Test.FAIL, "sm_%d: exit %d\n%s" % (arch, built.returncode, built.stderr)
         return (lit.Test.PASS, "") if archs else (lit.Test.FAIL, "NVRTC knows no architecture of this kernel")
+
+    def chosen(self, name, archs, full):
+        """The architectures to compile for; sm_90 or, where the kernel has none, the lowest is always among them."""
+        chosen = {90} if 90 in archs else {archs[0]}
+        if full if name not in self.instances else ".bf16" in name:
+            chosen.add(archs[0])
+        if name in self.instances and ".n2." in name and ".bf16" in name:
+            chosen |= {archs[-1], archs[sorted(self.instances).index(name) % len(archs)]}
+        return chosen
