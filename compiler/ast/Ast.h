@@ -103,6 +103,7 @@ enum class Function {
   Prefix,
   Chunks,
   Split,
+  SplitRows,
   Pow2,
   Log2,
   Old

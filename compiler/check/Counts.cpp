@@ -41,6 +41,13 @@ std::vector<Extents> countClasses(const ir::Program &program) {
     for (const std::string &e : program.extents) counts[e] = e == program.extents.front() ? 2 : c;
     add(counts);
   }
+  // Rows of two elements, shared by the ranks: pieces that are full, short and empty.
+  if (llvm::any_of(program.values, [](const ir::Value &v) { return v.length.isPieceOfRows(); }))
+    for (std::uint64_t c : {2 * n + 1, 3 * n, n - 1, classes.back()}) {
+      Extents counts;
+      for (const std::string &e : program.extents) counts[e] = e == program.extents.back() ? 2 : c;
+      add(counts);
+    }
   // A bound below all of them still allows the smallest launch.
   if (all.empty()) {
     Extents counts;

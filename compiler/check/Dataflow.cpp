@@ -171,7 +171,7 @@ std::optional<std::uint64_t> Dataflow::extent(int rank, const Step &step) {
     if (operand == ir::kNone) continue;
     // What a rank keeps for itself is only looked at in its own slot.
     if ((step.kind == Kind::Poll || step.kind == Kind::Read) && step.index != rank) continue;
-    if (program.values[operand].spread == ir::Spread::Everywhere) continue; // as long as there is need
+    if (program.values[operand].spread == ir::Spread::Everywhere || program.values[operand].everyRow) continue; // as long as there is need
     const std::int64_t has = r.elements[operand];
     const std::string name = "`" + program.values[operand].name + "`";
     if (has < 0) {
@@ -289,16 +289,19 @@ void Dataflow::loadRow(int rank, const Step &step) {
 void Dataflow::storeRows(int rank, const Step &step) {
   Rank &r = ranks[rank];
   const Content &of = value(r, step.a);
-  const std::uint64_t n = sizes.longest(step.rows);
-  if (n != storage[rank].size(step.buffer))
+  const std::uint64_t begin = sizes.begin(step), n = sizes.elements(step.rows, step.number);
+  const bool isPart = expansion.lengths[step.rows].kind != ir::Length::Kind::Whole;
+  if (isPart ? begin + n > storage[rank].size(step.buffer) : n != storage[rank].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` has not one element for each row", "");
   if (n == 0) return;
   const Segment first = of.front();
-  const Segment rows{0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0};
-  storage[rank].peek(step.buffer, 0, n, scratch);
-  const bool same = scratch.size() == 1 && scratch.front().node == rows.node && scratch.front().shift == 0;
-  if (of.size() == 1 && r.packets == 0) return conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, 0, 0, n, {rows}));
+  const std::int64_t shift = first.shift - std::int64_t(sizes.pieceBegin(step.length, step.piece));
+  const Segment rows{0, n, symbols.apply(Symbols::kOfRow, first, shift).node,
+                     std::int64_t(sizes.pieceBegin(step.rows, step.number))};
+  storage[rank].peek(step.buffer, begin, begin + n, scratch);
+  const bool same = scratch.size() == 1 && scratch.front().node == rows.node && scratch.front().shift == rows.shift;
+  if (of.size() == 1 && r.packets == 0) return conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, begin, 0, n, {rows}));
   if (of.size() != 1 || !same)
     refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
            "the elements of a row differ in what goes to `" + program.buffers[step.buffer].name + "`", "");

@@ -81,7 +81,7 @@ private:
   int lengthNumber(const ir::Length &length) {
     for (std::size_t i = 0; i < out.lengths.size(); ++i)
       if (out.lengths[i].sameDomain(length)) return int(i);
-    out.lengths.push_back({length.kind, length.extents, {}});
+    out.lengths.push_back({length.kind, length.extents, {}, length.ofRows});
     return int(out.lengths.size()) - 1;
   }
 

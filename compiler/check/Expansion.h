@@ -125,10 +125,15 @@ public:
     return entries[length].isPiece ? entries[length].piece : entries[length].whole;
   }
   std::uint64_t begin(const Step &step) const {
-    if (!step.isSlice) return 0;
-    const Entry &e = entries[step.length];
-    return e.isPiece ? std::min(e.whole, std::uint64_t(step.number) * e.piece) : std::uint64_t(step.number) * e.whole;
+    return step.isSlice ? begin(step.perRow ? step.rows : step.length, step.number) : 0;
   }
+  /// Where a row or piece begins.
+  std::uint64_t begin(int length, int number) const {
+    const Entry &e = entries[length];
+    return e.isPiece ? std::min(e.whole, std::uint64_t(number) * e.piece) : std::uint64_t(number) * e.whole;
+  }
+  /// Where a value of this length begins in the matrix that it is a piece of, if it is one.
+  std::uint64_t pieceBegin(int length, int piece) const { return entries[length].isPiece ? begin(length, piece) : 0; }
 
   /// All the lengths, in packets, that vectors have for these counts.
   void packetCounts(std::vector<std::uint64_t> &out, std::uint64_t packetElements) const;

@@ -25,7 +25,7 @@ public:
   bool same(const Segment &is, const Segment &promised, std::vector<Tree> &trees);
 
 private:
-  /// Element `at` of a node; 0 where all its elements are one number.
+  /// Element `at` of a node; 0 where the node has no place.
   using Value = std::pair<Node, std::int64_t>;
 
   const Symbols &symbols;
@@ -34,7 +34,7 @@ private:
   std::set<std::pair<Value, Value>> differ;   ///< as operands may be shared
   std::vector<std::pair<Value, Value>> found; ///< where reductions are promised
 
-  Value value(Node node, std::int64_t at) const { return {node, symbols.isEverywhere(node) ? 0 : at}; }
+  Value value(Node node, std::int64_t at) const { return {node, symbols.hasNoPlace(node) ? 0 : at}; }
   Value left(const Value &of) const { return value(symbols.operation(of.first)->left, of.second); }
   Value right(const Value &of) const {
     const Symbols::Operation &o = *symbols.operation(of.first);

@@ -37,9 +37,9 @@ Segment Symbols::combine(ReduceOp op, const Segment &a, const Segment &b) {
   return std::tie(b.node, b.shift) < std::tie(a.node, a.shift) ? pair(int(op), b, a) : pair(int(op), a, b);
 }
 
-/// What is made of two, over the elements of `a`. A side that is the same everywhere has no position.
+/// What is made of two, over the elements of `a`.
 Segment Symbols::pair(int code, const Segment &a, const Segment &b) {
-  const bool leftHas = !isEverywhere(a.node), rightHas = !isEverywhere(b.node);
+  const bool leftHas = !hasNoPlace(a.node), rightHas = !hasNoPlace(b.node);
   const std::int64_t delta = leftHas && rightHas ? b.shift - a.shift : 0;
   return {a.begin, a.end, intern({code, a.node, b.node, delta}), leftHas ? a.shift : rightHas ? b.shift : 0};
 }
@@ -77,14 +77,14 @@ Node Symbols::intern(const Operation &o) {
   for (at &= table.size() - 1; table[at]; at = (at + 1) & (table.size() - 1))
     if (operations[table[at] - firstOperation] == o) return table[at];
   operations.push_back(o);
-  everywhereToo.push_back(isNumber(o));
+  everywhereToo.push_back(isNumber(o)), placeless.push_back(isPlaceless(o));
   return table[at] = firstOperation + Node(operations.size()) - 1;
 }
 
 void Symbols::grow() {
   std::vector<Operation> all;
   all.swap(operations);
-  everywhereToo.clear();
+  everywhereToo.clear(), placeless.clear();
   table.assign(4 * table.size(), 0);
   for (const Operation &o : all) intern(o);
 }
@@ -118,6 +118,12 @@ bool Symbols::isNumber(const Operation &o) const {
   if (o.op >= kConstant) return true;
   if (o.op == kPrefix || o.left == ir::kNone) return false;
   return isEverywhere(o.left) && (o.right == ir::kNone || isEverywhere(o.right));
+}
+
+bool Symbols::isPlaceless(const Operation &o) const {
+  if (o.op >= kConstant || o.op == kEveryRow) return true;
+  if (o.op == kPrefix || o.left == ir::kNone) return false;
+  return hasNoPlace(o.left) && (o.right == ir::kNone || hasNoPlace(o.right));
 }
 
 bool Symbols::isA(Node node, DType type) const {

@@ -104,6 +104,8 @@ public:
   }
   /// Whether a node is one number, whatever the element: made of constants and scalar arguments alone.
   bool isEverywhere(Node node) const { return node >= firstOperation && everywhereToo[std::size_t(node - firstOperation)]; }
+  /// Whether a node is the same at all shifts that vectors have, which are whole rows: one number, or a row for every row.
+  bool hasNoPlace(Node node) const { return node >= firstOperation && placeless[std::size_t(node - firstOperation)]; }
   /// Whether all that a node can be is of a type, so that rounding to it changes nothing.
   bool isA(Node node, DType type) const;
   /// The same without any rounding to the program's type.
@@ -114,10 +116,11 @@ private:
   int buffers;
   Node firstOperation;
   std::vector<Operation> operations;
-  std::vector<bool> everywhereToo; ///< by operation
+  std::vector<bool> everywhereToo, placeless; ///< by operation
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
   bool isNumber(const Operation &operation) const;
+  bool isPlaceless(const Operation &operation) const;
   Segment exact(Node node, std::map<Node, Segment> &done);
   Segment pair(int code, const Segment &a, const Segment &b);
   Node intern(const Operation &operation);

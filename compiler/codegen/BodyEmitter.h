@@ -52,6 +52,8 @@ private:
   void scalar(const Scalar &s);
   bool usesMe() const;
   std::optional<std::vector<std::string>> splitExtents() const;
+  /// What the rows are that are split; there is no other split beside it.
+  std::optional<std::vector<std::string>> splitRows() const;
   /// The chunk loop around the whole body. Vectors are indexed by packet `i`, slots by packet `k` of the chunk.
   void chunks();
   /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
@@ -119,6 +121,8 @@ private:
   static SourceOffset whereOf(const Stmt &stmt);
   /// The condition under which a statement of a packet loop has work, empty where it always has.
   std::string guardOf(const Stmt &stmt) const;
+  /// The piece that a statement has work in, null where it always has.
+  const Length *guardedBy(const Stmt &stmt) const;
   const Length *lengthOf(const Stmt &stmt) const;
   std::string reaches(const Length &length) const;
   void inner(const Stmt &stmt);
@@ -205,6 +209,8 @@ private:
   std::string sendText(const Send &s, const std::string &hop);
   /// Where a slice begins.
   std::string base(const Slice &slice) const;
+  /// ` * length`: from rows to elements, or to what there is one of for each row or group.
+  std::string ofRow(const Length &length) const;
   /// `pointer, i, length`: packet `i` of a slice; with everyRow of one row that stands for all.
   std::string place(const Slice &slice, bool everyRow = false) const;
   /// `pointers, pointer of all, begin, i, length`: packet `i` of a slice of every rank.

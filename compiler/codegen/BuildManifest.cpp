@@ -22,7 +22,7 @@ const Length *largestDomain(const Program &program) {
 }
 
 bool hasPieces(const Program &program) {
-  return llvm::any_of(program.values, [](const Value &v) { return v.length.kind == Length::Kind::Piece; });
+  return llvm::any_of(program.values, [](const Value &v) { return v.length.kind == Length::Kind::Piece && !v.length.ofRows; });
 }
 
 std::uint64_t capacityOf(const Program &program, const Length &domain) {

@@ -22,6 +22,8 @@ void BodyEmitter::run() {
   out.line("template <class Shape>");
   out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
   if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
+  if (auto rows = splitRows())
+    written = true, out.line("const coll::RowPieces<N> pieces(" + names.product(*rows) + "); // split_rows(…, N)");
   if (auto split = splitExtents())
     written = true, out.line("const coll::Pieces<Shape, " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> pieces(" + names.product(*split) + "); // split(…, N)");
   if (program.chunks) chunks();
@@ -57,8 +59,14 @@ bool BodyEmitter::usesMe() const {
 std::optional<std::vector<std::string>> BodyEmitter::splitExtents() const {
   std::optional<std::vector<std::string>> extents;
   for (const Value &v : program.values)
-    if (v.length.kind == Length::Kind::Piece) extents = v.length.extents;
+    if (v.length.kind == Length::Kind::Piece && !v.length.ofRows) extents = v.length.extents;
   return extents;
+}
+
+std::optional<std::vector<std::string>> BodyEmitter::splitRows() const {
+  for (const Value &v : program.values)
+    if (v.length.isPieceOfRows()) return std::vector<std::string>(v.length.extents.begin(), v.length.extents.end() - 1);
+  return std::nullopt;
 }
 
 void BodyEmitter::chunks() {
@@ -118,6 +126,10 @@ std::string BodyNames::product(const std::vector<std::string> &authorExtents) co
   for (const std::string &e : authorExtents) {
     if (!text.empty()) text += " * ";
     auto it = extents.find(e);
+    if (const auto slash = e.find('/'); slash != std::string::npos) {
+      text += "(" + product({e.substr(0, slash)}) + " / " + e.substr(slash + 1) + ")";
+      continue;
+    }
     text += it != extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";
   }
   return text.empty() ? "1" : text;

@@ -194,30 +194,34 @@ SourceOffset BodyEmitter::whereOf(const Stmt &stmt) {
 }
 
 std::string BodyEmitter::guardOf(const Stmt &stmt) const {
-  if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
-    std::string guard;
-    for (const Stmt &s : loop->body)
-      if (const Length *l = lengthOf(s); l && !l->index.uses(loop->variable)) guard = reaches(*l);
-    return guard;
-  }
   if (const auto *clear = std::get_if<Clear>(&stmt.op())) {
     Length cleared = program.mailboxes[clear->box].length;
     cleared.index = cleared.index.substitute("slot", clear->slot);
     return reaches(cleared);
   }
-  const Length *length = lengthOf(stmt);
+  const Length *length = guardedBy(stmt);
   return length ? reaches(*length) : "";
+}
+
+const Length *BodyEmitter::guardedBy(const Stmt &stmt) const {
+  const Length *guard = nullptr;
+  const auto *loop = std::get_if<ForRanks>(&stmt.op());
+  if (!loop) guard = lengthOf(stmt);
+  else for (const Stmt &s : loop->body)
+    if (const Length *l = lengthOf(s); l && !l->index.uses(loop->variable)) guard = l;
+  return guard && guard->kind == Length::Kind::Piece ? guard : nullptr;
 }
 
 const Length *BodyEmitter::lengthOf(const Stmt &stmt) const {
   if (const auto *send = std::get_if<Send>(&stmt.op())) return &program.values[send->value].length;
   if (const auto *store = std::get_if<Store>(&stmt.op())) return &store->to.length;
-  if (ValueId v = resultOf(stmt); v != kNone) return &program.values[v].length;
+  if (ValueId v = resultOf(stmt); v != kNone && !program.values[v].everyRow) return &program.values[v].length;
   return nullptr;
 }
 
 std::string BodyEmitter::reaches(const Length &length) const {
   if (length.kind != Length::Kind::Piece) return "";
+  if (length.ofRows) return "pieces.has(" + text(length.index) + ", row.number)";
   return "coll::reaches<Shape, Packet>(i, pieces.size(" + text(length.index) + "))";
 }
 

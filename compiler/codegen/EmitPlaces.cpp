@@ -53,9 +53,14 @@ std::string BodyEmitter::base(const Slice &slice) const {
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base;
   case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
-  case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")";
+  case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")" + (slice.length.ofRows ? ofRow(slice.length) : "");
   }
   return {};
+}
+
+std::string BodyEmitter::ofRow(const Length &length) const {
+  const std::string &elements = length.extents.back();
+  return elements == "1" ? "" : " * " + names.product({elements});
 }
 
 std::string BodyEmitter::place(const Slice &slice, bool everyRow) const {
@@ -69,7 +74,10 @@ std::string BodyEmitter::placeOfAll(const Slice &slice) const {
   const std::string base = "a." + names.buffers.at(name) + ", a." + names.buffersOfAll.at(name) + ", ";
   const std::string elements = names.product(slice.length.extents);
   if (inRows) {
-    const std::string begin = slice.length.kind == Length::Kind::Row ? number + " * (" + elements + ") + " : "";
+    const bool row = slice.length.kind == Length::Kind::Row, piece = slice.length.isPieceOfRows();
+    const std::string begin = row     ? number + " * (" + elements + ") + "
+                              : piece ? "pieces.begin(" + number + ")" + ofRow(slice.length) + " + "
+                                      : "";
     return base + begin + "row.number * row.length, row.packet(k), row.length";
   }
   switch (slice.length.kind) {

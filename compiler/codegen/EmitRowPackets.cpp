@@ -11,6 +11,7 @@ std::string stripped(const std::string &text) { return withoutParentheses(text);
 } // namespace
 
 std::string RowsEmitter::base(const Slice &slice) const {
+  if (slice.length.kind == Length::Kind::Piece) return body.base(slice);
   const bool one = slice.length.kind == Length::Kind::Whole;
   const std::string buffer = body.base({slice.buffer, Length{Length::Kind::Whole, {}, {}}, {}, slice.owner});
   return one ? buffer : buffer + " + " + text(slice.index) + " * (" + names.product(slice.length.extents) + ")";
@@ -35,9 +36,9 @@ Expressions::Form RowsEmitter::formOf(const Stmt &stmt) const {
   return Form::Packet;
 }
 
-void RowsEmitter::assign(ValueId v, const std::string &expression, Expressions::Form form) {
+void RowsEmitter::assign(ValueId v, const std::string &expression, Expressions::Form form, const std::string &condition) {
   if (auto array = arrays.find(v); array != arrays.end()) {
-    out.line(array->second + "[k] = " + expression + ";");
+    out.line(condition + array->second + "[k] = " + expression + ";");
     return values.set(v, array->second + "[k]", form);
   }
   const std::string name = free.unique(nameFor(v));
@@ -96,8 +97,21 @@ void RowsEmitter::compute(const Stmt &stmt) {
 void RowsEmitter::load(const Load &s) {
   const bool narrow = isNarrowType(s.from.buffer);
   const std::string function = std::string(s.everyRow ? "loadSame" : "load") + (narrow ? "" : "Elements");
+  const Length &length = program.values[s.result].length;
+  const bool mayLack = length.isPieceOfRows() && !s.everyRow && !(guard && guard->index == length.index);
+  const std::string condition = mayLack ? "if (" + body.reaches(length) + ") " : "";
   assign(s.result, "row." + function + "(" + base(s.from) + ", k)",
-         narrow ? Expressions::Form::Packet : Expressions::Form::Elements);
+         narrow ? Expressions::Form::Packet : Expressions::Form::Elements, condition);
+}
+
+void RowsEmitter::assignNumber(ValueId v, const std::string &wanted, const std::string &expression) {
+  if (auto declared = outliving.find(v); declared != outliving.end()) {
+    out.line(declared->second + " = " + expression + ";");
+    return values.set(v, declared->second, Expressions::Form::Elements);
+  }
+  const std::string name = free.unique(wanted);
+  out.line("const " + numberType(v) + " " + Twine(name) + " = " + expression + ";");
+  values.set(v, name, Expressions::Form::Elements);
 }
 
 void RowsEmitter::store(const Store &s) {
@@ -120,31 +134,50 @@ std::string RowsEmitter::loadFor(const Stmt &stmt, const Scatter &s, const std::
   return "row.load(" + base(from) + ", k)";
 }
 
+std::string RowsEmitter::conditionFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const {
+  Length length = program.values[s.send->value].length;
+  const std::string &variable = std::get<ForRanks>(stmt.op()).variable;
+  if (!length.isPieceOfRows() || !length.index.uses(variable)) return "";
+  length.index = length.index.substitute(variable, Index::variable(rank));
+  return "if (" + body.reaches(length) + ") ";
+}
+
+void RowsEmitter::eachHop(const Stmt &stmt, const Scatter &s, int first, llvm::function_ref<std::string(const std::string &)> line) {
+  out.directive("#pragma unroll");
+  const std::string head = "for (int hop = " + std::to_string(first) + "; hop < N; ++hop) ";
+  if (conditionFor(stmt, s, kRankAtHop).empty()) return out.line(head + line(kRankAtHop));
+  const std::string &rank = body.variables.at(std::get<ForRanks>(stmt.op()).variable);
+  out.open(head + "{");
+  out.line("const coll::u32 " + Twine(rank) + " = " + kRankAtHop + ";");
+  out.line(conditionFor(stmt, s, rank) + line(rank));
+  out.close("}");
+}
+
 void RowsEmitter::loads(const Stmt &stmt, const Scatter &s) {
   const std::string array = arrays.at(s.load->result) + "[k]";
-  if (!loadsFirst()) return out.line(array + " = " + loadFor(stmt, s, "me") + "; // this rank's own");
-  out.directive("#pragma unroll");
-  out.line("for (int hop = 0; hop < N; ++hop) " + array + "[hop] = " + loadFor(stmt, s, kRankAtHop) + ";");
+  if (!loadsFirst()) return out.line(conditionFor(stmt, s, "me") + array + " = " + loadFor(stmt, s, "me") + "; // this rank's own");
+  eachHop(stmt, s, 0, [&](const std::string &rank) { return array + "[hop] = " + loadFor(stmt, s, rank) + ";"; });
 }
 
 void RowsEmitter::sends(const Stmt &stmt, const Scatter &s) {
   if (!s.load) prepare(s.send->value);
   const MailboxId box = s.send->box;
-  const std::string what = !s.load        ? packetFor(box, s.send->value)
-                           : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
-                                          : loadFor(stmt, s, kRankAtHop);
+  const auto what = [&](const std::string &rank) {
+    return !s.load        ? packetFor(box, s.send->value)
+           : loadsFirst() ? arrays.at(s.load->result) + "[k][hop]"
+                          : loadFor(stmt, s, rank);
+  };
   const bool keeps = s.send->own != kNone;
-  if (s.send->multicast) {
+  if (s.send->multicast)
     out.line("coll::" + Twine(program.linesOf(program.mailboxes[box]) > 1 ? "sendLines" : "send") + (keeps ? "ToOthers<" : "ToAll<") + body.boxName(box) + ">(launch, a." +
-             names.regionsOfAll + ", " + text(s.send->slot) + ", i, " + what + ");");
-  } else {
-    out.directive("#pragma unroll");
-    out.line("for (int hop = " + Twine(keeps ? 1 : 0) + "; hop < N; ++hop) " + body.boxName(s.send->box) + "::send(launch, hop, " +
-             text(s.send->slot) + ", i, " + what + ");");
-  }
+             names.regionsOfAll + ", " + text(s.send->slot) + ", i, " + what(kRankAtHop) + ");");
+  else
+    eachHop(stmt, s, keeps ? 1 : 0, [&](const std::string &rank) {
+      return body.boxName(box) + "::send(launch, hop, " + text(s.send->slot) + ", i, " + what(rank) + ");";
+    });
   if (keeps && !body.isPacketType(box)) values.set(s.send->own, values.elements(s.send->value), Expressions::Form::Elements);
   else if (keeps)
-    values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : what,
+    values.set(s.send->own, s.load ? arrays.at(s.load->result) + (loadsFirst() ? "[k][0]" : "[k]") : what(kRankAtHop),
                Expressions::Form::Packet);
 }
 
@@ -202,9 +235,7 @@ void RowsEmitter::meet(const RowReduce &s) {
   static constexpr const char *functions[] = {"sum", "mean", "max"};
   const std::string function = functions[int(s.op)];
   const std::string &author = program.values[s.result].name;
-  const std::string name = free.unique(author.empty() ? function == "max" ? "largest" : function : author);
-  out.line("const " + numberType(s.result) + " " + Twine(name) + " = row." + function + "(" + parts + ");");
-  values.set(s.result, name, Expressions::Form::Elements);
+  assignNumber(s.result, author.empty() ? function == "max" ? "largest" : function : author, "row." + function + "(" + parts + ")");
 }
 
 std::string RowsEmitter::numberType(ValueId v) const {
@@ -226,11 +257,9 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
     }
     values.define(*stmt);
     const ValueId v = resultOf(*stmt);
-    if (program.values[v].spread == Spread::Everywhere || usedByNumbersAlone(v)) continue;
-    const std::string name = free.unique(program.values[v].name.empty() ? "scale" : program.values[v].name);
+    if (program.values[v].spread == Spread::Everywhere || (usedByNumbersAlone(v) && !outliving.count(v))) continue;
     out.from(lineOf(program, BodyEmitter::whereOf(*stmt)));
-    out.line("const " + numberType(v) + " " + Twine(name) + " = " + stripped(values.elements(v)) + ";");
-    values.set(v, name, Expressions::Form::Elements);
+    assignNumber(v, program.values[v].name.empty() ? "scale" : program.values[v].name, stripped(values.elements(v)));
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include "ast/Type.h"
 
+#include <utility>
+
 namespace coll::codegen {
 
 std::optional<Scatter> scatterOf(const Stmt &stmt) {
@@ -29,7 +31,8 @@ void RowsEmitter::run(const PacketLoop &loop) {
   std::vector<std::string> rows = loop.domain.extents;
   const std::string length = rows.back();
   rows.pop_back();
-  out.open("coll::forRows<Shape, Packet>(launch, " + names.product(rows) + ", " + names.product({length}) + ", [&](const auto &row) {");
+  const std::string count = loop.domain.isPieceOfRows() ? "pieces.rows" : names.product(rows);
+  out.open("coll::forRows<Shape, Packet>(launch, " + count + ", " + names.product({length}) + ", [&](const auto &row) {");
   Groups groups;
   kept = body.keptIn(loop);
   group(loop.body, groups);
@@ -37,6 +40,7 @@ void RowsEmitter::run(const PacketLoop &loop) {
   kinds.push_back(Group::Packets); // the last: what is kept
   for (ValueId v : kept.made) use(v, kinds.size() - 1);
   declareVariables(groups);
+  declareOutliving(groups);
   takeKept();
   emit(groups);
   putKept();
@@ -89,23 +93,44 @@ void RowsEmitter::add(Groups &groups, Group::Kind kind, const Stmt &stmt) {
 }
 
 void RowsEmitter::group(const Block &stmts, Groups &groups) {
-  for (const Stmt &stmt : stmts) {
-    if (std::holds_alternative<Clear>(stmt.op())) continue; // what receives clears
-    // Numbers are no part of a group: they may stand before it.
-    if (Expressions::defines(stmt) && spreadOf(stmt) == Spread::Everywhere) {
-      add(groups, groups.empty() || groups.back().kind == Group::Around ? Group::Numbers : groups.back().kind, stmt);
+  const auto anywhere = [&](const Stmt &s) { // what no piece has anything to do with
+    return Expressions::defines(s) && (spreadOf(s) == Spread::Everywhere || program.values[resultOf(s)].everyRow);
+  };
+  for (std::size_t at = 0; at < stmts.size();) {
+    const Length *piece = std::holds_alternative<Load>(stmts[at].op()) || anywhere(stmts[at]) ? nullptr : body.guardedBy(stmts[at]);
+    if (!piece) {
+      group(stmts[at++], groups);
       continue;
     }
-    if (meets(program, stmt)) {
-      Groups inner;
-      group(*bodyOf(stmt), inner);
-      Group &around = begin(groups, Group::Around);
-      around.stmts.push_back(&stmt), around.inner = std::move(inner);
-      continue;
+    Groups inner;
+    std::vector<const Stmt *> all;
+    for (; at < stmts.size(); ++at) {
+      const Length *next = body.guardedBy(stmts[at]);
+      if (!anywhere(stmts[at]) && !(next && body.reaches(*next) == body.reaches(*piece))) break;
+      all.push_back(&stmts[at]);
+      group(stmts[at], inner);
     }
-    if (auto scatter = scatterOf(stmt); scatter && scatter->load) add(groups, Group::Loads, stmt);
-    add(groups, kindOf(stmt), stmt);
+    Group &under = begin(groups, Group::Guarded);
+    under.stmts = std::move(all), under.inner = std::move(inner);
   }
+}
+
+void RowsEmitter::group(const Stmt &stmt, Groups &groups) {
+  if (std::holds_alternative<Clear>(stmt.op())) return; // what receives clears
+  // Numbers are no part of a group: they may stand before it.
+  if (Expressions::defines(stmt) && spreadOf(stmt) == Spread::Everywhere)
+    return add(groups, groups.empty() || groups.back().kind >= Group::Around ? Group::Numbers : groups.back().kind, stmt);
+  if (meets(program, stmt)) {
+    Groups inner;
+    if (const auto *loop = std::get_if<For>(&stmt.op())) body.scope.loops[body.variables.at(loop->variable)] = {loop->first.value(), loop->last.value()};
+    group(*bodyOf(stmt), inner);
+    if (const auto *loop = std::get_if<For>(&stmt.op())) body.scope.loops.erase(body.variables.at(loop->variable));
+    Group &around = begin(groups, Group::Around);
+    around.stmts.push_back(&stmt), around.inner = std::move(inner);
+    return;
+  }
+  if (auto scatter = scatterOf(stmt); scatter && scatter->load) add(groups, Group::Loads, stmt);
+  add(groups, kindOf(stmt), stmt);
 }
 
 bool RowsEmitter::isWidening(const Program &program, const Map &map) {
@@ -124,7 +149,7 @@ void RowsEmitter::use(ValueId v, std::size_t g) {
 
 void RowsEmitter::countUses(const Groups &groups) {
   for (const Group &group : groups) {
-    if (group.kind == Group::Around) countUses(group.inner);
+    if (group.kind >= Group::Around) countUses(group.inner);
     else for (const Stmt *stmt : group.stmts) countUses(*stmt, group);
   }
 }
@@ -164,17 +189,42 @@ void RowsEmitter::declareVariables(const Groups &groups) {
         if (const auto *set = std::get_if<Assign>(&s.op()); set && (uses[set->variable].groups.size() > 1 || program.values[set->variable].spread == Spread::Row)) variables.insert(set->variable);
       });
   for (ValueId v : variables)
-    if (!kept.taken.count(v)) declareForAll(v);
+    if (!kept.taken.count(v)) declareForAll(v, program.keepsPackets(program.values[v]));
 }
 
-void RowsEmitter::declareForAll(ValueId v) {
+void RowsEmitter::numbersIn(const Group &group, std::set<std::size_t> &numbers) {
+  numbers.insert(group.number);
+  for (const Group &inner : group.inner) numbersIn(inner, numbers);
+}
+
+void RowsEmitter::declareOutliving(const Groups &groups) {
+  for (const Group &group : groups) {
+    declareOutliving(group.inner);
+    if (group.kind != Group::Guarded) continue;
+    std::set<std::size_t> inside;
+    numbersIn(group, inside);
+    for (const Stmt *stmt : group.stmts) {
+      const ValueId v = resultOf(*stmt);
+      if (v == kNone || program.values[v].spread == Spread::Everywhere || arrays.count(v) || values.has(v)) continue;
+      if (llvm::all_of(uses[v].groups, [&](std::size_t g) { return inside.count(g); })) continue;
+      const auto *reduce = std::get_if<RowReduce>(&stmt->op());
+      if (program.values[v].spread == Spread::Row)
+        out.line(numberType(v) + " " + Twine(outliving[v] = free.unique(nameFor(v))) + " = {};");
+      else if (reduce)
+        declareParts(*reduce);
+      else if (!std::holds_alternative<Send>(stmt->op()))
+        declareForAll(v, formOf(*stmt) == Expressions::Form::Packet);
+    }
+  }
+}
+
+void RowsEmitter::declareForAll(ValueId v, bool packet) {
   if (program.values[v].spread == Spread::Row) {
     const std::string name = free.unique(nameFor(v));
     out.line(numberType(v) + " " + name + " = {};");
     return values.set(v, name, Expressions::Form::Elements);
   }
   const std::string name = free.unique(nameFor(v)), here = name + "[k]";
-  const bool packet = program.keepsPackets(program.values[v]);
   out.line((packet ? "Packet" : values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements")) + " " + name +
            "[Shape::kPackets];");
   arrays[v] = name;
@@ -194,7 +244,7 @@ void RowsEmitter::takeKept() {
       values.set(v, name, Expressions::Form::Elements);
       continue;
     }
-    declareForAll(v);
+    declareForAll(v, program.keepsPackets(value));
     lines.push_back(arrays.at(v) + "[k] = " + from +
                     (program.keepsPackets(value)        ? "::get<Packet>"
                      : value.spread == Spread::Element ? "::get<Packet::kElements>"
@@ -240,7 +290,7 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
         std::holds_alternative<RowReduce>(stmt->op()) || widenings.count(v))
       continue;
     if (!std::holds_alternative<Load>(stmt->op()) && !crosses(v)) continue;
-    if (program.values[v].spread >= Spread::Row) continue;
+    if (program.values[v].spread >= Spread::Row || arrays.count(v)) continue;
     if (formOf(*stmt) == Expressions::Form::Packet) {
       declare(v, nameFor(v), "[Shape::kPackets]");
     } else {
@@ -250,22 +300,27 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
     }
   }
   if (!packets.empty()) out.line(packets + ";");
-  if (const auto *reduce = std::get_if<RowReduce>(&work.back()->op())) {
-    arrays[reduce->result] = free.unique(reduce->op == RowOp::Max ? "most" : "sums");
-    out.line(Twine(std::string(cudaName(program.values[reduce->result].dtype))) + " " + arrays[reduce->result] + "[Shape::kPackets]; // of each packet");
-  }
+  if (const auto *reduce = std::get_if<RowReduce>(&work.back()->op()); reduce && !arrays.count(reduce->result)) declareParts(*reduce);
+}
+
+void RowsEmitter::declareParts(const RowReduce &s) {
+  arrays[s.result] = free.unique(s.op == RowOp::Max ? "most" : "sums");
+  out.line(Twine(std::string(cudaName(program.values[s.result].dtype))) + " " + arrays[s.result] + "[Shape::kPackets]; // of each packet");
 }
 
 // ---- One group ----
 
 void RowsEmitter::emit(const Groups &groups) {
+  const auto outer = body.constants;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const bool either = g + 1 < groups.size() && groups[g].kind == Group::Around && groups[g + 1].kind == Group::Around &&
                         BodyEmitter::isElse(*groups[g].stmts.front(), *groups[g + 1].stmts.front());
     if (groups[g].kind == Group::Around) around(groups[g], either ? &groups[g + 1] : nullptr);
+    else if (groups[g].kind == Group::Guarded) guarded(groups[g]);
     else emit(groups[g]);
     if (either) ++g; // written with the one before
   }
+  body.constants = outer;
 }
 
 /// All threads read the epoch, before any does what only some do.
@@ -275,6 +330,19 @@ void RowsEmitter::readEpoch(const Group &group) {
     for (const Stmt *stmt : group.stmts)
       BodyEmitter::each(*stmt, [&](const Stmt &s) { exchanges |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<AwaitCredit>(s.op()) || slotOf(s); });
   if (exchanges && !std::exchange(body.begun, true)) out.line("launch.begin();");
+}
+
+void RowsEmitter::guarded(const Group &group) {
+  const Stmt &first = *group.stmts.front();
+  body.announce(BodyEmitter::whereOf(first));
+  readEpoch(group);
+  if (!std::holds_alternative<ForRanks>(first.op())) body.namePiece(first);
+  const Length *before = std::exchange(guard, body.guardedBy(first));
+  out.open("if (" + Twine(body.reaches(*guard)) + ") {");
+  body.opened = true;
+  emit(group.inner);
+  out.close("}");
+  guard = before;
 }
 
 void RowsEmitter::around(const Group &group, const Group *otherwise) {

@@ -40,7 +40,7 @@ const std::vector<Header> &headers() {
                       "loadElements", "storeElements", "storeFirstElements", "storeFloats"}},
       {"kept_wide", {"KeptElements"}},
       {"rows", {"OneRowPacket", "AnyRowPackets", "forRows", "kRowPackets", "RowSum", "RowMax"}},
-      {"split", {"Pieces"}},
+      {"split", {"Pieces", "RowPieces"}},
       {"bulk", {"bulk"}},
       {"window", {"reduceRanks"}},
       {"window_wide", {"reduceRanksWide"}},

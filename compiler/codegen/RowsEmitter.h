@@ -24,9 +24,9 @@ public:
 
 private:
   /// Statements that a thread does for one of its packets after the other, or once for all; or a loop or condition around
-  /// such groups, at which all threads of the row go along.
+  /// such groups, at which all threads of the row go along; or those that are for rows of one piece, which may lack the row.
   struct Group {
-    enum Kind { Loads, Sends, Packets, Numbers, Around } kind;
+    enum Kind { Loads, Sends, Packets, Numbers, Around, Guarded } kind;
     std::size_t number;
     std::vector<const Stmt *> stmts;
     std::vector<Group> inner = {};
@@ -49,6 +49,8 @@ private:
   std::map<ValueId, ValueId> keptOf; ///< the value that a rank's own slot keeps
   std::map<ValueId, const Map *> widenings;
   std::map<ValueId, std::string> arrays; ///< what lives from one group to another
+  std::map<ValueId, std::string> outliving; ///< numbers of rows that are taken behind the guard that they are made under
+  const Length *guard = nullptr;         ///< the piece that surely has this row, where there is one
   BodyEmitter::KeptHere kept;            ///< of this loop
   SourceOffset here = 0; ///< of the statement that is being written
   static constexpr int kMaxUnits = 16; ///< of 16 bytes that a thread may load before it sends the first
@@ -62,6 +64,7 @@ private:
   void add(Groups &groups, Group::Kind kind, const Stmt &stmt);
   Group &begin(Groups &groups, Group::Kind kind);
   void group(const Block &stmts, Groups &groups);
+  void group(const Stmt &stmt, Groups &groups);
   void use(ValueId v, std::size_t g);
   void countUses(const Groups &groups);
   void countUses(const Stmt &stmt, const Group &group);
@@ -70,14 +73,20 @@ private:
   /// A narrow value is widened where it is used: it takes less room as it is.
   static bool isWidening(const Program &program, const Map &map);
   void declareVariables(const Groups &groups);
+  /// What is made under a guard and taken behind it.
+  void declareOutliving(const Groups &groups);
+  static void numbersIn(const Group &group, std::set<std::size_t> &numbers);
   /// Makes the place that a value has in all groups of this loop.
-  void declareForAll(ValueId v);
+  void declareForAll(ValueId v, bool packet);
   void takeKept();
   void putKept();
+  /// The place of what each packet makes of its part of a row.
+  void declareParts(const RowReduce &s);
   void declareArrays(const std::vector<const Stmt *> &work);
   void emit(const Groups &groups);
   void emit(const Group &group);
   void around(const Group &group, const Group *otherwise);
+  void guarded(const Group &group);
   void readEpoch(const Group &group);
   static bool usesPlace(const Group &group);
 
@@ -90,7 +99,8 @@ private:
   bool isInline(const Stmt &stmt) const;
   Expressions::Form formOf(const Stmt &stmt) const;
   /// Gives a value that the group makes its place: an array, or a name of its own.
-  void assign(ValueId v, const std::string &expression, Expressions::Form form);
+  void assign(ValueId v, const std::string &expression, Expressions::Form form, const std::string &condition = "");
+  void assignNumber(ValueId v, const std::string &wanted, const std::string &expression);
   void packetStatement(const Stmt &stmt, Group::Kind kind);
   /// What is the same in every packet loop.
   void common(const Stmt &stmt, const Stmt *otherwise = nullptr);
@@ -101,6 +111,10 @@ private:
   void store(const Store &s);
   /// Whether the packets for all ranks fit into registers, so that all are on their way before the first is sent.
   bool loadsFirst() const { return program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits; }
+  /// `if (…) `, where a loop over ranks has another piece for each rank.
+  std::string conditionFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const;
+  /// The loop over ranks from so many places after this one on, with one line for each.
+  void eachHop(const Stmt &stmt, const Scatter &s, int first, llvm::function_ref<std::string(const std::string &rank)> line);
   std::string loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const;
   void loads(const Stmt &stmt, const Scatter &s);
   void sends(const Stmt &stmt, const Scatter &s);

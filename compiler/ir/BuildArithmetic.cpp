@@ -31,12 +31,14 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   if (!ok) return 0;
   if (b != kNone) align(a, b, where);
   const Value &x = program.values[a], &y = program.values[b == kNone ? a : b];
-  const Length length = x.spread == Spread::Everywhere ? y.length : x.length;
+  const auto follows = [](const Value &o) { return o.spread == Spread::Everywhere || o.everyRow; }; // the other's length
+  const Length length = x.spread == Spread::Everywhere || (x.everyRow && !follows(y)) ? y.length : x.length;
+  const bool everyRow = follows(x) && follows(y) && (x.everyRow || y.everyRow);
   const Spread spread = std::min(x.spread, y.spread);
   const unsigned group = spread != Spread::Group ? 0 : x.spread == spread ? x.group : y.group;
   if (x.group && y.group && x.group != y.group) return refuse(where, "scales of groups of different size in one expression"), 0;
   const ValueId v = program.addValue("", length, type, spread);
-  program.values[v].group = group;
+  program.values[v].group = group, program.values[v].everyRow = everyRow;
   const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };
   if (isRow(a) && (b == kNone || isRow(b)) && program.values[v].spread != Spread::Everywhere) rows.insert(v);
   return block->push_back(Map{v, function, a, b, where.begin}), v;
@@ -46,7 +48,6 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   if (!ok) return 0;
   const Value &of = program.values[value];
   if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
-  if (of.length.kind == Length::Kind::Piece) return refuse(where, "a row reduction of a piece"), 0;
   rows.clear(); // a vector that is reduced is no row of another
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   program.values[v].group = group;
@@ -92,8 +93,8 @@ void Builder::stretchRows(const Length &length, ast::Span where) {
   for (ValueId v : rows) {
     if (program.values[v].length.extents.front() != length.extents.back())
       return refuse(where, "vectors of different shape");
-    if (length.kind == Length::Kind::Piece) return refuse(where, "a row beside a piece of a matrix");
-    program.values[v].length = length;
+    program.values[v].length = length, program.values[v].everyRow = true;
+    program.values[v].length.index = Index();
     for (Block *b : blocks)
       for (Stmt &s : *b)
         if (auto *load = std::get_if<Load>(&s.op()); load && load->result == v) load->everyRow = true;

@@ -186,10 +186,17 @@ private:
   }
 };
 
-/// `view X = split(x, N)`: the argument that is split; kNone if the view is something else.
-const ast::Param *splitOf(const ast::View &view) {
+/// `view X = split(x, N)` or `split_rows`: the call; null if the view is something else.
+const ast::Call *splitCall(const ast::View &view) {
   const auto *call = std::get_if<ast::Call>(&view.value->node);
-  if (!call || call->function != ast::Function::Split) return nullptr;
+  const bool splits = call && (call->function == ast::Function::Split || call->function == ast::Function::SplitRows);
+  return splits ? call : nullptr;
+}
+
+/// The argument that is split.
+const ast::Param *splitOf(const ast::View &view) {
+  const ast::Call *call = splitCall(view);
+  if (!call) return nullptr;
   const auto *name = std::get_if<ast::NameRef>(&call->args.front()->node);
   const auto *count = std::get_if<ast::NameRef>(&call->args.back()->node);
   if (!name || !count || !std::holds_alternative<ast::Builtin>(count->ref)) return nullptr;
@@ -247,6 +254,7 @@ std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr
     if (b == kNone) return std::nullopt;
     Slice piece = whole(program, b);
     piece.length.kind = Length::Kind::Piece;
+    piece.length.ofRows = splitCall(**view)->function == ast::Function::SplitRows;
     piece.length.index = piece.index = index(*at->index);
     return piece;
   }

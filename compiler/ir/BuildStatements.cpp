@@ -9,6 +9,7 @@ namespace {
 /// Whether a target has one element for each row or group of a value that is constant there.
 bool isPerRow(const Value &value, const Length &to) {
   if (value.spread != Spread::Row && value.spread != Spread::Group) return false;
+  if (value.length.isPieceOfRows() != to.isPieceOfRows()) return false;
   std::vector<std::string> extents = value.length.extents;
   extents.back() = value.spread == Spread::Row ? "1" : extents.back() + "/" + std::to_string(value.group);
   return to.extents == extents;
@@ -78,7 +79,6 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
   stretchRows(to->length, s.value->span);
   const bool perRow = isPerRow(program.values[v], to->length);
   if (!perRow && !program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
-  if (perRow && to->length.kind != Length::Kind::Whole) return refuse(s.target->span, "a part of a vector of scales");
   out.push_back(Store{*to, v, where, perRow});
 }
 

@@ -27,14 +27,16 @@ using MailboxId = int;
 constexpr int kNone = -1;
 
 /// How long a vector is. A Whole is the product of its extents. A Row is one of the first extent of a matrix, all of
-/// one length. A Piece is part `index` of a split of a Whole into N: see Program::pieceBegin and pieceSize.
+/// one length. A Piece is part `index` of a split of a Whole into N: see Program::pieceElements.
 struct Length {
   enum class Kind { Whole, Row, Piece } kind = Kind::Whole;
   std::vector<std::string> extents; ///< of the Whole, of one Row, or of the Whole that is split
   Index index;                      ///< which Piece; unused otherwise
+  bool ofRows = false;              ///< of a Piece: whole rows, of which the last extent is the length
 
   /// Same length for every value of their indices: both can be gone over by one packet loop.
   bool sameDomain(const Length &other) const;
+  bool isPieceOfRows() const { return kind == Kind::Piece && ofRows; }
   /// Whether it is declared as one element, as `f32[1]` is.
   bool isOneElement() const { return kind == Kind::Whole && extents.size() == 1 && extents.front() == "1"; }
   bool operator==(const Length &other) const;

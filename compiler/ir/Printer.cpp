@@ -53,6 +53,7 @@ private:
     std::string text;
     for (const std::string &e : length.extents) text += (text.empty() ? "" : "*") + e;
     if (text.empty()) text = "1";
+    if (length.isPieceOfRows()) return "rows(" + text + ", " + length.index.str() + ")";
     return length.kind == Length::Kind::Piece ? "piece(" + text + ", " + length.index.str() + ")" : text;
   }
 
@@ -61,7 +62,7 @@ private:
     switch (slice.length.kind) {
     case Length::Kind::Whole: break;
     case Length::Kind::Row: text += "[" + slice.index.str() + "]"; break;
-    case Length::Kind::Piece: text = "piece(" + text + ", " + slice.index.str() + ")"; break;
+    case Length::Kind::Piece: text = (slice.length.ofRows ? "rows(" : "piece(") + text + ", " + slice.index.str() + ")"; break;
     }
     return slice.owner ? text + " of rank " + slice.owner->str() : text;
   }

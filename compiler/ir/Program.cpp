@@ -77,6 +77,7 @@ bool Program::goesByRows() const {
     if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
     if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
   });
+  rows |= llvm::any_of(values, [](const Value &v) { return v.length.isPieceOfRows(); });
   return rows;
 }
 
@@ -130,7 +131,7 @@ std::uint64_t Program::chunkPackets() const {
 }
 
 bool Length::sameDomain(const Length &other) const {
-  return (kind == Kind::Piece) == (other.kind == Kind::Piece) && extents == other.extents;
+  return (kind == Kind::Piece) == (other.kind == Kind::Piece) && ofRows == other.ofRows && extents == other.extents;
 }
 
 bool Length::operator==(const Length &other) const {
@@ -175,6 +176,10 @@ std::uint64_t Program::product(const std::vector<std::string> &names, const Exte
 
 std::uint64_t Program::pieceElements(const Length &length, const Extents &given) const {
   const std::uint64_t unit = 16 / std::min(16u, sizeOf(dtype)), n = std::uint64_t(ranks);
+  if (length.isPieceOfRows()) {
+    const std::vector<std::string> rows(length.extents.begin(), length.extents.end() - 1);
+    return (product(rows, given) + n - 1) / n * product({length.extents.back()}, given);
+  }
   const std::uint64_t share = (product(length.extents, given) + n - 1) / n;
   return (share + unit - 1) / unit * unit;
 }

@@ -65,6 +65,7 @@ struct Value {
   DType dtype = DType::F32;
   Spread spread = Spread::Element;
   unsigned group = 0;    ///< elements of a group, if it is constant along such
+  bool everyRow = false; ///< made of rows that each stand for every row: as long as there is need
   std::optional<Count> count = {}; ///< then it is the begin of a vector of this length
   bool kept = false;               ///< taken in packet loops behind the one that makes it: lies in memory meanwhile
   std::uint64_t keptOffset = 0;    ///< where, in the region. Set by assignMemory
@@ -261,7 +262,7 @@ struct Program {
   std::uint64_t elements(const Length &length, const Extents &values, const Index::Lookup &variables) const;
   /// The first element of a slice within its buffer.
   std::uint64_t begin(const Slice &slice, const Extents &values, const Index::Lookup &variables) const;
-  /// Elements of a full piece, whole 16-byte units.
+  /// Elements of a full piece, whole 16-byte units or whole rows.
   std::uint64_t pieceElements(const Length &length, const Extents &values) const;
   std::uint64_t product(const std::vector<std::string> &extents, const Extents &values) const;
 };

@@ -15,6 +15,8 @@ namespace {
 // As in the device header coll/region.h, which a test compares with this.
 constexpr std::uint64_t kBarrierWords = 256 * 4 + 128, kMaxCtas = 256;
 
+constexpr std::uint64_t kMostRowPackets = 16 * 512; ///< of a row: Manifest::rowPackets of each of Manifest::maxThreads
+
 /// Elements a slot must hold when the largest argument has as many bytes as `when` allows.
 std::uint64_t capacity(const Program &program, const Length &length) {
   std::vector<std::string> largest;
@@ -26,6 +28,10 @@ std::uint64_t capacity(const Program &program, const Length &length) {
   for (const std::string &extent : largest)
     if (extent == "N" && !llvm::is_contained(length.extents, extent)) elements /= std::uint64_t(program.ranks);
   if (length.kind != Length::Kind::Piece) return elements;
+  if (length.ofRows) { // a row more than a share, where rows are as long as threads have room for
+    const std::uint64_t row = kMostRowPackets * program.pieceElements();
+    return std::min(elements, llvm::divideCeil(elements, std::uint64_t(program.ranks)) + row);
+  }
   const std::uint64_t unit = 16 / sizeOf(program.dtype);
   return llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(program.ranks)), unit);
 }

@@ -45,8 +45,17 @@ private:
     ok = false;
   }
 
+  void splitByElements(const Stmt &stmt) {
+    if (!ok) return;
+    const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
+    context.diagnostics
+        .error(DiagnosticKind::Misplaced, {where, where}, "pieces that end within a row, in an algorithm that goes by rows of the same matrix")
+        .help("split it by rows: `split_rows(m, N)`");
+    ok = false;
+  }
+
   void rowLoop(const PacketLoop &loop) {
-    if (loop.domain.kind == Length::Kind::Piece) refuse(loop.body.front(), "rows of a piece");
+    if (loop.domain.kind == Length::Kind::Piece && !loop.domain.ofRows) splitByElements(loop.body.front());
     // Sums go by a tree, of which a packet is a branch.
     if (program.wire().together > 1 || (program.pieceElements() & (program.pieceElements() - 1)))
       refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");

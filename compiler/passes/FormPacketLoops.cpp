@@ -135,7 +135,7 @@ private:
       });
     };
     eachLoop([&](PacketLoop &l) {
-      bool rows = false;
+      bool rows = l.domain.isPieceOfRows();
       walk(l.body, [&](const Stmt &s) {
         rows |= std::holds_alternative<RowReduce>(s.op());
         if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
@@ -182,7 +182,7 @@ private:
       Stmt copy = known->second;
       const Value value = program.values[v];
       const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
-      program.values[fresh].count = value.count;
+      program.values[fresh].count = value.count, program.values[fresh].everyRow = value.everyRow;
       match(
           copy, [&](Load &s) { s.result = fresh; }, [&](Constant &s) { s.result = fresh; },
           [&](Argument &s) { s.result = fresh; }, [&](Map &s) { s.result = fresh; }, [](auto &) {});

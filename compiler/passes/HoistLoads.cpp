@@ -69,6 +69,14 @@ void share(const Program &program, Block &body) {
   }
 }
 
+bool computes(const PacketLoop &loop) {
+  const auto isMap = [](const Stmt &s) { return std::holds_alternative<Map>(s.op()); };
+  if (!loop.rows) return llvm::any_of(loop.body, isMap);
+  bool found = false;
+  walk(loop.body, [&](const Stmt &s) { found |= isMap(s); });
+  return found;
+}
+
 } // namespace
 
 bool hoistLoads(Program &program, Context &) {
@@ -76,9 +84,7 @@ bool hoistLoads(Program &program, Context &) {
     if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && !loop->rows) share(program, loop->body);
   // Without arithmetic a load stands where its only use is, and one that is early only takes registers.
   for (Stmt &stmt : program.body)
-    if (auto *loop = std::get_if<PacketLoop>(&stmt.op());
-        loop && llvm::any_of(loop->body, [](const Stmt &s) { return std::holds_alternative<Map>(s.op()); }))
-      hoist(program, loop->body);
+    if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && computes(*loop)) hoist(program, loop->body);
   return true;
 }
 

@@ -343,13 +343,15 @@ Type checkTypeExpr(Context &context, Expr &expr) {
 
 // ---- Places ----
 
+static bool isSplit(Function function) { return function == Function::Split || function == Function::SplitRows; }
+
 const NameRef *rootOf(const Expr &expr) {
   const Expr *root = &expr;
   for (;;) {
     if (auto *index = std::get_if<Index>(&root->node))
       root = index->base.get();
     else if (auto *call = std::get_if<Call>(&root->node);
-             call && !call->args.empty() && (call->function == Function::Prefix || call->function == Function::Split))
+             call && !call->args.empty() && (call->function == Function::Prefix || isSplit(call->function)))
       root = call->args[0].get();
     else
       return std::get_if<NameRef>(&root->node);
@@ -366,7 +368,7 @@ const Param *argumentOf(const Expr &expr) {
 
 bool isSplit(const View &view) {
   auto *call = std::get_if<Call>(&view.value->node);
-  return call && call->function == Function::Split;
+  return call && isSplit(call->function);
 }
 
 } // namespace coll::sema

@@ -31,6 +31,7 @@ constexpr FunctionInfo functions[] = {
     {"prefix", Function::Prefix, 2, "prefix(v, n)"},
     {"chunks", Function::Chunks, 2, "chunks(v, SIZE)"},
     {"split", Function::Split, 2, "split(v, N)"},
+    {"split_rows", Function::SplitRows, 2, "split_rows(m, N)"},
     {"pow2", Function::Pow2, 1, "pow2(n)"},
     {"log2", Function::Log2, 1, "log2(n)"},
     {"old", Function::Old, 1, "old(argument)"},
@@ -118,8 +119,7 @@ bool checkNoPiece(Context &context, const Expr &data, const std::string &what) {
   const std::vector<Extent> &shape = data.type.shape;
   if (shape.empty() || shape.back().kind != Extent::Kind::Piece) return true;
   context.error(DiagnosticKind::Misplaced, data.span, what + " of a piece, which is no row: it ends where the number of ranks says, even within a row")
-      .help("reduce whole rows, before they are split or when all of their pieces have come; rows that belong to ranks are an "
-            "argument such as `T[N][R][H]`");
+      .help("give each rank whole rows, by `split_rows(m, N)`");
   return false;
 }
 
@@ -203,6 +203,17 @@ Type checkPrefix(Context &context, Call &call) {
   return type;
 }
 
+Extent productOf(const std::vector<Extent> &shape) {
+  Extent all = shape[0];
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    Extent product;
+    product.kind = Extent::Kind::Arith, product.op = '*';
+    product.operands = {std::move(all), shape[i]};
+    all = std::move(product);
+  }
+  return all;
+}
+
 Type checkSplit(Context &context, Call &call) {
   bool data = checkData(context, *call.args[0], "split", true);
   auto parts = extentOf(context, *call.args[1]);
@@ -210,15 +221,23 @@ Type checkSplit(Context &context, Call &call) {
   Type type = call.args[0]->type;
   Extent piece;
   piece.kind = Extent::Kind::Piece;
-  Extent all = type.shape[0]; // a matrix is split by elements
-  for (std::size_t i = 1; i < type.shape.size(); ++i) {
-    Extent product;
-    product.kind = Extent::Kind::Arith, product.op = '*';
-    product.operands = {std::move(all), type.shape[i]};
-    all = std::move(product);
-  }
-  piece.operands = {std::move(all), *parts};
+  piece.operands = {productOf(type.shape), *parts}; // a matrix is split by elements
   type.shape = {*parts, std::move(piece)};
+  return type;
+}
+
+/// Pieces of whole rows, which all but the last extent count.
+Type checkSplitRows(Context &context, Call &call) {
+  const bool data = checkData(context, *call.args[0], "split_rows", true);
+  auto parts = extentOf(context, *call.args[1]);
+  if (!parts || !data) return error();
+  Type type = call.args[0]->type;
+  if (type.shape.size() < 2)
+    return wrong(context, call.args[0]->span, "`split_rows` takes a matrix, not " + describe(type), "a vector is split by `split(v, N)`");
+  Extent piece;
+  piece.kind = Extent::Kind::Piece;
+  piece.operands = {productOf({type.shape.begin(), type.shape.end() - 1}), *parts};
+  type.shape = {*parts, std::move(piece), type.shape.back()};
   return type;
 }
 
@@ -246,6 +265,7 @@ Type checkFunction(Context &context, Call &call, Expr &expr) {
   case Function::Quant: return checkQuant(context, call);
   case Function::Prefix: return checkPrefix(context, call);
   case Function::Split: return checkSplit(context, call);
+  case Function::SplitRows: return checkSplitRows(context, call);
   case Function::Old: return checkOld(context, call, expr.span);
   case Function::Pow2:
   case Function::Log2:

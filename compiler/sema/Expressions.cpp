@@ -147,7 +147,7 @@ Type combineValues(Context &context, Binary &binary, Span where) {
   auto shape = commonShape(a.shape, b.shape);
   const auto isPiece = [](const Type &type) { return !type.shape.empty() && type.shape.back().kind == Extent::Kind::Piece; };
   if (!shape)
-    return mismatch(context, lhs, rhs, where, op, isPiece(a) || isPiece(b) ? "their extents differ: a piece may end within a row, so a row cannot stand beside it" : "their extents differ");
+    return mismatch(context, lhs, rhs, where, op, isPiece(a) || isPiece(b) ? "their extents differ: a piece may end within a row, so a row cannot stand beside it, but beside those of `split_rows(m, N)`" : "their extents differ");
   return valueType(*element, std::move(*shape));
 }
 

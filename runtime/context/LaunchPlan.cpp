@@ -136,7 +136,11 @@ LaunchShape LaunchPlan::shape(std::span<const std::uint64_t> extents, const Shap
 std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const {
   std::uint64_t elements = domainElements(extents);
   const std::uint64_t size = sizeOf(manifest.dtype);
-  if (manifest.domain.rows) return elements ? elements / product(row, extents) * packetsOfRow(extents) : 0;
+  if (manifest.domain.rows) {
+    std::uint64_t rows = elements ? elements / product(row, extents) : 0;
+    if (manifest.domain.split) rows = (rows + manifest.ranks - 1) / manifest.ranks; // as coll::RowPieces
+    return rows * packetsOfRow(extents);
+  }
   if (manifest.domain.counted) elements = std::max<std::uint64_t>(elements, 1);
   if (manifest.domain.split) {
     // As coll::Pieces: pieces of whole 16-byte units.

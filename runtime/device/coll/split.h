@@ -1,4 +1,5 @@
-// split(x, N): a vector in N pieces of whole 16-byte units, the trailing ones perhaps short or empty.
+// split(x, N): a vector in N pieces of whole 16-byte units, the trailing ones perhaps short or empty. split_rows(m, N): the
+// rows of a matrix in N pieces.
 #pragma once
 
 #include "coll/launch.h"
@@ -24,6 +25,19 @@ struct Pieces {
     const u64 rest = length - begin(r);
     return rest < piece ? rest : piece;
   }
+};
+
+/// The same of rows: of a matrix with so many, piece r has a full piece's rows from row begin(r) on, as far as there are any.
+template <int N>
+struct RowPieces {
+  u64 all;  ///< rows of the matrix
+  u64 rows; ///< of a full piece
+
+  __device__ explicit RowPieces(u64 all) : all(all), rows((all + N - 1) / N) {}
+
+  __device__ u64 begin(u32 r) const { return r * rows; }
+  /// Whether piece r has a row of this number; the same for all threads of the row.
+  __device__ bool has(u32 r, u64 row) const { return begin(r) + row < all; }
 };
 
 } // namespace coll
