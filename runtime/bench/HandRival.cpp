@@ -78,7 +78,8 @@ public:
     const std::uint64_t bytes = operation.extents[0] * sizeOf(manifest.dtype);
     ShapeLimits limits;
     limits.resident.fill(kResident);
-    const LaunchShape shape = chooseShape((bytes + kernel.packet - 1) / kernel.packet * kernel.threads, limits, operation.shape);
+    const std::uint64_t threads = (bytes + kernel.packet - 1) / kernel.packet * kernel.threads;
+    const LaunchShape shape = chooseShape(threads, limits, operation.shape, kernel.ctas);
     for (int rank = 0; rank < manifest.ranks; ++rank) {
       HandCall call{};
       for (int other = 0; other < manifest.ranks; ++other) {

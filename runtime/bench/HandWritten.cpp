@@ -41,11 +41,12 @@ bool readKernel(const std::vector<std::string> &words, HandKernel &kernel) {
     if (words[i] == "packet") kernel.packet = value;
     else if (words[i] == "area") kernel.area = value;
     else if (words[i] == "threads") kernel.threads = value;
+    else if (words[i] == "ctas") kernel.ctas = unsigned(value);
     else if (words[i] == "copies") kernel.copies = value;
     else if (words[i] == "fill") kernel.fill = std::uint32_t(value);
     else return false;
   }
-  return kernel.packet > 0 && kernel.area > 0 && kernel.threads > 0 && kernel.copies > 0;
+  return kernel.packet > 0 && kernel.ctas > 0 && kernel.area > 0 && kernel.threads > 0 && kernel.copies > 0;
 }
 
 } // namespace
@@ -72,7 +73,7 @@ Result<HandWritten> HandWritten::parse(const std::string &file, const std::strin
     } else if (words.size() >= 4 && words[0] == "kernel") {
       HandKernel kernel;
       if (!readKernel(words, kernel))
-        return bad("a kernel is `kernel NAME: packet BYTES, area BYTES, threads T, copies K, fill WORD`");
+        return bad("a kernel is `kernel NAME: packet BYTES, area BYTES, threads T, ctas C, copies K, fill WORD`");
       result.kernels.push_back(std::move(kernel));
     }
   }

@@ -6,7 +6,8 @@
 //   // kernel ll: packet 8, area 16, copies 2
 //   // kernel sentinel: packet 16, area 16, copies 3, fill -0.0
 // A packet is what a thread, or `threads T` of them together, moves at a time, in bytes of the vector; it takes `area`
-// bytes of scratch for each rank and copy. The scratch is filled with the word of `fill`, or 0, before each size.
+// bytes of scratch for each rank and copy. The scratch is filled with the word of `fill`, or 0, before each size. `ctas C`
+// is for a kernel that is quicker in no more than so many CTAs.
 #pragma once
 
 #include "coll/Compiler.h"
@@ -17,6 +18,7 @@ namespace coll::bench {
 struct HandKernel {
   std::string name; ///< of the `extern "C" __global__` function
   std::uint64_t packet = 16, area = 16, threads = 1, copies = 2;
+  unsigned ctas = ~0u; ///< the most, unless a shape is asked for
   std::uint32_t fill = 0;
   bool fillNegativeZero = false; ///< of the type
 

@@ -150,6 +150,24 @@ TEST(Plan, OnePacketByCountShapeAndAlignment) {
   EXPECT_TRUE(onePacket(0x1008, 0x2008, 128, {1, 32}));
 }
 
+TEST(Plan, TakesFewerCtasWhereEachWaitsForFlags) {
+  const auto is = [](const Manifest &manifest, unsigned grid, unsigned block) {
+    const std::uint64_t extents[] = {65536 * manifest.packetBytes / sizeOf(manifest.dtype)};
+    const LaunchShape shape = LaunchPlan(manifest).shape(extents, roomy());
+    EXPECT_EQ(shape.grid, grid);
+    EXPECT_EQ(shape.block, block);
+  };
+  const Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  is(manifest, 256, 256);
+  Manifest flags = manifest, barriers = manifest, bulk = manifest;
+  flags.mailboxes.front().sync = "flag";
+  is(flags, 128, 512);
+  barriers.barriers = 1;
+  is(barriers, 128, 512);
+  bulk.bulk = true, bulk.barriers = 2;
+  is(bulk, 32, 512);
+}
+
 TEST(Plan, RefusesWhatDoesNotFit) {
   const Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
   const LaunchPlan plan(manifest);

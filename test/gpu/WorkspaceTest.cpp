@@ -133,7 +133,9 @@ TEST_P(Workspaces, AreOneRegionWithOneEpoch) {
       compiled({{"allreduce.a.ll", n, DType::F32, ReduceOp::Sum}, {"allreduce.b.ll", n, DType::F32, ReduceOp::Sum}}));
   const auto together = mixed(kernels);
   if (!together && together.error().code == Error::Code::MachineLacks) GTEST_SKIP() << together.error().text;
-  if (GetParam().place == Place::Cpu) EXPECT_FALSE(together && together->passed);
+  if (GetParam().place == Place::Cpu) {
+    EXPECT_FALSE(together && together->passed);
+  }
   kernels[1].manifest.workspace->key += "-apart";
   const auto apart = mixed(kernels);
   ASSERT_TRUE(apart) << apart.error().text;

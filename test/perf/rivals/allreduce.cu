@@ -4,8 +4,8 @@
 // kernel ll: packet 8, area 16, copies 2
 // kernel ll128: packet 120, area 128, threads 8, copies 2
 // kernel sentinel: packet 16, area 16, copies 3, fill -0.0
-// kernel pushBarrier: packet 16, area 16, copies 2
-// kernel pullBarrier: packet 16, area 16, copies 1
+// kernel pushBarrier: packet 16, area 16, ctas 128, copies 2
+// kernel pullBarrier: packet 16, area 16, ctas 128, copies 1
 
 #if COLL_BF16
 constexpr u32 EMPTY = 0x80008000u; // two times -0.0
