@@ -48,6 +48,17 @@ std::vector<Extents> countClasses(const ir::Program &program) {
       for (const std::string &e : program.extents) counts[e] = e == program.extents.back() ? 2 : c;
       add(counts);
     }
+  // Vectors of unrelated lengths: each nearly or wholly empty where the others are long, and the other way round. A message
+  // with a count is sent all the same.
+  if (const std::vector<ir::Length> domains = program.domains(); domains.size() > 1)
+    for (const std::string &one : program.extents)
+      for (const std::uint64_t c : {std::uint64_t(program.hasCounts()), std::uint64_t(1)})
+        for (const bool alone : {false, true}) {
+          Extents counts;
+          for (const std::string &e : program.extents) counts[e] = (e == one) == alone ? few : c;
+          const auto isEmpty = [&](const ir::Length &l) { return program.product(l.extents, counts) == 0; };
+          if (!llvm::all_of(domains, isEmpty)) add(counts); // without elements there is no launch
+        }
   // A bound below all of them still allows the smallest launch.
   if (all.empty()) {
     Extents counts;

@@ -319,6 +319,7 @@ private:
     std::sort(sorted.begin(), sorted.end());
     std::set_difference(want.begin(), want.end(), sorted.begin(), sorted.end(), std::back_inserter(missing));
     std::set_difference(sorted.begin(), sorted.end(), want.begin(), want.end(), std::back_inserter(extra));
+    if (missing.empty() && extra.empty() && !ops && !program.op) return differs(e, me, base, s, expected);
     if (missing.empty() && extra.empty() && !ops)
       return fail(Kind::WrongResult, e, me, base, s,
                   "not combined by `" + std::string(keyword(*program.op)) + "` alone",

@@ -51,7 +51,9 @@ private:
   // ---- EmitBody.cpp: what the whole body needs ----
   void scalar(const Scalar &s);
   bool usesMe() const;
-  std::optional<std::vector<std::string>> splitExtents() const;
+  /// Declares the pieces of vectors of this length, unless they are.
+  void split(const Length &length);
+  std::string piecesOf(const Length &length) const { return length.ofRows ? "pieces" : names.pieces.at(length.extents); }
   /// What the rows are that are split; there is no other split beside it.
   std::optional<std::vector<std::string>> splitRows() const;
   /// The chunk loop around the whole body. Vectors are indexed by packet `i`, slots by packet `k` of the chunk.

@@ -11,21 +11,14 @@ using namespace ir;
 
 namespace {
 
-/// The vector that decides how many packets there are: where a program goes over both, the whole one, not its pieces.
-const Length *largestDomain(const Program &program) {
-  const Length *domain = nullptr;
-  walk(program.body, [&](const Stmt &stmt) {
-    if (const auto *loop = std::get_if<PacketLoop>(&stmt.op()))
-      if (!domain || domain->kind == Length::Kind::Piece) domain = &loop->domain;
-  });
-  return domain;
-}
-
 bool hasPieces(const Program &program) {
   return llvm::any_of(program.values, [](const Value &v) { return v.length.kind == Length::Kind::Piece && !v.length.ofRows; });
 }
 
+/// The most elements of a domain's vector; 0: no bound.
 std::uint64_t capacityOf(const Program &program, const Length &domain) {
+  if (!program.maxBytes) return 0;
+  if (const auto fixed = program.fixedElements(domain)) return *fixed;
   std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
   for (const Buffer &b : program.buffers)
     if (llvm::is_contained(b.extents, "N") && !llvm::is_contained(domain.extents, "N"))
@@ -214,9 +207,11 @@ Manifest buildManifest(const Program &program) {
   m.wholeUnit = std::max<std::uint64_t>(1, whole / size);
   if (hasPieces(program)) // which are whole units of 16 bytes
     m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);
-  if (const Length *domain = largestDomain(program)) {
-    m.domain = {domain->extents, domain->kind == Length::Kind::Piece, byRows(program), program.hasCounts()};
-    m.capacity = program.maxBytes ? capacityOf(program, *domain) : 0;
+  for (const Length &domain : program.domains()) {
+    const bool split = domain.kind == Length::Kind::Piece;
+    const std::uint64_t capacity = capacityOf(program, domain);
+    if (m.domain.extents.empty()) m.domain = {domain.extents, split, byRows(program), program.hasCounts()}, m.capacity = capacity;
+    else m.otherDomains.push_back({domain.extents, split, capacity});
   }
   const auto counts = [](const Mailbox &box) { return adds(box.sync); };
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");

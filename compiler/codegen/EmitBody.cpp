@@ -24,8 +24,8 @@ void BodyEmitter::run() {
   if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
   if (auto rows = splitRows())
     written = true, out.line("const coll::RowPieces<N> pieces(" + names.product(*rows) + "); // split_rows(…, N)");
-  if (auto split = splitExtents())
-    written = true, out.line("const coll::Pieces<Shape, " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> pieces(" + names.product(*split) + "); // split(…, N)");
+  for (const Value &v : program.values)
+    if (v.length.kind == Length::Kind::Piece && !v.length.ofRows) split(v.length);
   if (program.chunks) chunks();
   else for (const Stmt &stmt : program.body) outer(stmt);
   if (names.trace) out.line("coll::stamp(coll::kReceived);");
@@ -56,11 +56,13 @@ bool BodyEmitter::usesMe() const {
   return uses;
 }
 
-std::optional<std::vector<std::string>> BodyEmitter::splitExtents() const {
-  std::optional<std::vector<std::string>> extents;
-  for (const Value &v : program.values)
-    if (v.length.kind == Length::Kind::Piece && !v.length.ofRows) extents = v.length.extents;
-  return extents;
+void BodyEmitter::split(const Length &length) {
+  std::string &name = names.pieces[length.extents];
+  if (!name.empty()) return;
+  name = names.pieces.size() == 1 ? "pieces" : names.names.unique("pieces"); // which is kept for the first
+  written = true;
+  out.line("const coll::Pieces<Shape, " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> " + name +
+           "(" + names.product(length.extents) + "); // split(…, N)");
 }
 
 std::optional<std::vector<std::string>> BodyEmitter::splitRows() const {

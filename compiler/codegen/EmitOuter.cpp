@@ -106,7 +106,7 @@ void BodyEmitter::flagLine(SourceOffset where, const std::string &line) {
 
 void BodyEmitter::giveCredits(SourceOffset where, const Credit &credit) {
   const auto *first = std::get_if<PacketLoop>(&program.body[2].op());
-  if (!credit.releases && !program.chunks && first && !first->rows) {
+  if (!credit.releases && !program.chunks && first && !first->rows && program.domains().size() == 1) { // of several, one may have no packet
     givesInLoop = true;
     return;
   }

@@ -70,7 +70,7 @@ std::string BodyEmitter::packetsOf(const Length &domain) const {
 }
 
 std::string BodyEmitter::domainText(const Length &domain) const {
-  return domain.kind == Length::Kind::Piece ? "pieces.piece" : names.product(domain.extents);
+  return domain.kind == Length::Kind::Piece ? piecesOf(domain) + ".piece" : names.product(domain.extents);
 }
 
 bool BodyEmitter::exchanges(const PacketLoop &loop) {
@@ -222,7 +222,7 @@ const Length *BodyEmitter::lengthOf(const Stmt &stmt) const {
 std::string BodyEmitter::reaches(const Length &length) const {
   if (length.kind != Length::Kind::Piece) return "";
   if (length.ofRows) return "pieces.has(" + text(length.index) + ", row.number)";
-  return "coll::reaches<Shape, Packet>(i, pieces.size(" + text(length.index) + "))";
+  return "coll::reaches<Shape, Packet>(i, " + piecesOf(length) + ".size(" + text(length.index) + "))";
 }
 
 void BodyEmitter::inner(const Stmt &stmt) {

@@ -53,7 +53,8 @@ std::string BodyEmitter::base(const Slice &slice) const {
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base;
   case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
-  case Length::Kind::Piece: return base + " + pieces.begin(" + number + ")" + (slice.length.ofRows ? ofRow(slice.length) : "");
+  case Length::Kind::Piece:
+    return base + " + " + piecesOf(slice.length) + ".begin(" + number + ")" + (slice.length.ofRows ? ofRow(slice.length) : "");
   }
   return {};
 }
@@ -66,7 +67,7 @@ std::string BodyEmitter::ofRow(const Length &length) const {
 std::string BodyEmitter::place(const Slice &slice, bool everyRow) const {
   if (inRows) return (everyRow ? base(slice) : "row.of(" + base(slice) + ")") + ", row.packet(k), row.length";
   const bool piece = slice.length.kind == Length::Kind::Piece;
-  return base(slice) + ", i, " + (piece ? "pieces.size(" + text(slice.index) + ")" : names.product(slice.length.extents));
+  return base(slice) + ", i, " + (piece ? piecesOf(slice.length) + ".size(" + text(slice.index) + ")" : names.product(slice.length.extents));
 }
 
 std::string BodyEmitter::placeOfAll(const Slice &slice) const {
@@ -83,7 +84,8 @@ std::string BodyEmitter::placeOfAll(const Slice &slice) const {
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base + "0, i, " + elements;
   case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;
-  case Length::Kind::Piece: return base + "pieces.begin(" + number + "), i, pieces.size(" + number + ")";
+  case Length::Kind::Piece:
+    return base + piecesOf(slice.length) + ".begin(" + number + "), i, " + piecesOf(slice.length) + ".size(" + number + ")";
   }
   return {};
 }

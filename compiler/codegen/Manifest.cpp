@@ -57,21 +57,28 @@ std::uint64_t Manifest::elements(const Argument &argument, const Extents &values
 
 std::uint64_t Manifest::packets(const Extents &values) const {
   const std::uint64_t size = sizeOf(dtype);
-  std::uint64_t elements = product(domain.extents, ranks, values);
   if (domain.rows) {
     const std::uint64_t row = product({domain.extents.back()}, ranks, values);
-    return row ? elements / row * llvm::divideCeil(row * size, packetBytes) : 0;
+    return row ? product(domain.extents, ranks, values) / row * llvm::divideCeil(row * size, packetBytes) : 0;
   }
-  if (domain.counted) elements = std::max<std::uint64_t>(elements, 1);
-  if (domain.split)
-    elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
-  return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
+  const auto packetsOf = [&](const std::vector<std::string> &extents, bool split) {
+    std::uint64_t elements = product(extents, ranks, values);
+    if (domain.counted) elements = std::max<std::uint64_t>(elements, 1);
+    if (split)
+      elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
+    return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
+  };
+  std::uint64_t most = packetsOf(domain.extents, domain.split);
+  for (const OtherDomain &other : otherDomains) most = std::max(most, packetsOf(other.extents, other.split));
+  return most;
 }
 
 bool Manifest::wholePackets(const Extents &values) const {
   const std::vector<std::string> &extents = domain.extents;
   if (domain.rows) return product({extents.back()}, ranks, values) % wholeUnit == 0;
-  return product(extents, ranks, values) % wholeUnit == 0;
+  return product(extents, ranks, values) % wholeUnit == 0 && llvm::all_of(otherDomains, [&](const OtherDomain &other) {
+           return product(other.extents, ranks, values) % wholeUnit == 0;
+         });
 }
 
 namespace {
@@ -119,6 +126,15 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
     if (m.domain.counted) json.attribute("counted", true);
     if (m.domain.rows) json.attribute("rows", true);
   });
+  if (!m.otherDomains.empty())
+    json.attributeArray("otherDomains", [&] {
+      for (const Manifest::OtherDomain &other : m.otherDomains)
+        json.object([&] {
+          strings(json, "extents", other.extents);
+          json.attribute("split", other.split);
+          json.attribute("capacity", other.capacity);
+        });
+    });
   json.attribute("entry", m.entry);
   json.attribute("parameterBytes", m.parameterBytes());
   json.attribute("regionBytes", m.regionBytes);

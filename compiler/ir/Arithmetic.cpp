@@ -86,6 +86,8 @@ int Arithmetic::compute(const ast::Expr &expr, DType type) {
   if (const auto *name = std::get_if<ast::NameRef>(&expr.node))
     if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
       return sink.argument((*param)->name.text, typeOf(expr), expr.span);
+  if (const auto *name = std::get_if<ast::NameRef>(&expr.node)) // a number of the text has the type of what it meets
+    if (const auto *let = std::get_if<const ast::Let *>(&name->ref)) return compute(*(*let)->value, type);
   if (const auto *member = std::get_if<ast::Member>(&expr.node)) return scaleOf(*member, expr.span);
   if (const auto *u = std::get_if<ast::Unary>(&expr.node))
     return sink.map(Function::Negate, number(*u->operand, type), kNone, type, expr.span);

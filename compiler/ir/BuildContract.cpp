@@ -290,6 +290,7 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
       return Index::variable((*variable)->name.text);
     if (const auto *param = std::get_if<const ast::Param *>(&name->ref))
       return isIndexScalar(**param) ? std::optional(Index::variable((*param)->name.text)) : std::nullopt;
+    if (const auto *let = std::get_if<const ast::Let *>(&name->ref)) return integer(*(*let)->value, ranks);
     const auto *builtin = std::get_if<ast::Builtin>(&name->ref);
     if (builtin && *builtin == ast::Builtin::N) return Index::constant(ranks);
     if (builtin && *builtin == ast::Builtin::Me) return Index::variable("me");

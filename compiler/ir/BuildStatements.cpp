@@ -36,6 +36,7 @@ std::vector<ForRanks> splitAtAwaits(ForRanks loop) {
 } // namespace
 
 void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
+  if (!s.mutableVar && !s.value->type.isValue()) return; // a number of the text or of ranks: it stands where it is used
   const auto *call = std::get_if<ast::Call>(&s.value->node);
   const bool quantised = call && call->function == ast::Function::Quant;
   const ValueId v = quantised ? quantise(s, *call, out) : value(*s.value, out, computedWith.count(&s));

@@ -1,5 +1,7 @@
 #include "ir/Program.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -79,6 +81,18 @@ bool Program::goesByRows() const {
   });
   rows |= llvm::any_of(values, [](const Value &v) { return v.length.isPieceOfRows(); });
   return rows;
+}
+
+std::vector<Length> Program::domains() const {
+  std::vector<Length> found;
+  walk(body, [&](const Stmt &s) {
+    const auto *loop = std::get_if<PacketLoop>(&s.op());
+    if (!loop) return;
+    auto known = llvm::find_if(found, [&](const Length &l) { return l.extents == loop->domain.extents; });
+    if (known == found.end()) found.push_back(loop->domain);
+    else if (known->kind == Length::Kind::Piece) *known = loop->domain;
+  });
+  return found;
 }
 
 unsigned Program::bulkUnits() const {
@@ -190,6 +204,12 @@ std::uint64_t Program::elements(const Length &length, const Extents &given, cons
   const std::uint64_t piece = pieceElements(length, given);
   const std::uint64_t first = std::min(whole, std::uint64_t(length.index.evaluate(variables).value_or(0)) * piece);
   return std::min(piece, whole - first);
+}
+
+std::optional<std::uint64_t> Program::fixedElements(const Length &length) const {
+  const auto isNumber = [](const std::string &extent) { return llvm::all_of(extent, llvm::isDigit); };
+  if (goesByRows() || !llvm::all_of(length.extents, isNumber)) return std::nullopt; // rows are whole packets each
+  return length.kind == Length::Kind::Piece ? pieceElements(length, {}) : product(length.extents, {});
 }
 
 std::uint64_t Program::begin(const Slice &slice, const Extents &given, const Index::Lookup &variables) const {

@@ -232,6 +232,8 @@ struct Program {
   unsigned bulkUnits() const;
   /// Whether something is done to whole rows, so that packets must not go from one to the next.
   bool goesByRows() const;
+  /// The vectors that packet loops go over, in order of appearance: of a whole and its pieces the whole.
+  std::vector<Length> domains() const;
   /// Of a full chunk; 0 without chunks.
   std::uint64_t chunkPackets() const;
 
@@ -262,6 +264,8 @@ struct Program {
   std::uint64_t elements(const Length &length, const Extents &values, const Index::Lookup &variables) const;
   /// The first element of a slice within its buffer.
   std::uint64_t begin(const Slice &slice, const Extents &values, const Index::Lookup &variables) const;
+  /// The same of one whose extents are numbers, such as `u32[4]`; of a piece of such, a full one.
+  std::optional<std::uint64_t> fixedElements(const Length &length) const;
   /// Elements of a full piece, whole 16-byte units or whole rows.
   std::uint64_t pieceElements(const Length &length, const Extents &values) const;
   std::uint64_t product(const std::vector<std::string> &extents, const Extents &values) const;

@@ -19,6 +19,7 @@ constexpr std::uint64_t kMostRowPackets = 16 * 512; ///< of a row: Manifest::row
 
 /// Elements a slot must hold when the largest argument has as many bytes as `when` allows.
 std::uint64_t capacity(const Program &program, const Length &length) {
+  if (const auto fixed = program.fixedElements(length); fixed && !program.chunks) return *fixed;
   std::vector<std::string> largest;
   for (const Buffer &b : program.buffers)
     if (b.extents.size() > largest.size()) largest = b.extents;

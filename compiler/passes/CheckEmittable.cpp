@@ -24,15 +24,12 @@ private:
   const Program &program;
   Context &context;
   bool ok = true;
-  std::vector<std::string> extents; ///< of the packet loops so far
 
   void outer(const Stmt &stmt) {
     if (const auto *signal = std::get_if<Signal>(&stmt.op())) arithmetic(stmt, signal->peer), arithmetic(stmt, signal->slot);
     if (const auto *await = std::get_if<Await>(&stmt.op())) arithmetic(stmt, await->slot);
     const auto *loop = std::get_if<PacketLoop>(&stmt.op());
     if (!loop) return;
-    if (!extents.empty() && extents != loop->domain.extents) refuse(stmt, "vectors of unrelated lengths");
-    extents = loop->domain.extents;
     if (loop->map != ThreadMap::Cyclic) refuse(stmt, "another thread map than the cyclic one");
     if (loop->rows) return rowLoop(*loop);
     for (const Stmt &inner : loop->body) packetStatement(inner);
@@ -55,6 +52,7 @@ private:
   }
 
   void rowLoop(const PacketLoop &loop) {
+    if (program.domains().size() > 1) refuse(loop.body.front(), "a statement by rows beside vectors of another length");
     if (loop.domain.kind == Length::Kind::Piece && !loop.domain.ofRows) splitByElements(loop.body.front());
     // Sums go by a tree, of which a packet is a branch.
     if (program.wire().together > 1 || (program.pieceElements() & (program.pieceElements() - 1)))

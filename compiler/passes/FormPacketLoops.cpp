@@ -1,55 +1,12 @@
 #include "passes/Passes.h"
 
+#include "passes/Uses.h"
+
 namespace coll::passes {
 
 using namespace ir;
 
 namespace {
-
-/// Replaces uses of a value, for one that is loaded again.
-void replaceUses(Stmt &stmt, ValueId from, ValueId to) {
-  auto swap = [&](ValueId &v) {
-    if (v == from) v = to;
-  };
-  auto rewrite = [&](Stmt &s) {
-    match(
-        s, [&](Store &op) { swap(op.value); }, [&](StoreCount &op) { swap(op.value); },
-        [&](Send &op) { swap(op.value); }, [&](Poll &op) { swap(op.own); }, [&](Read &op) { swap(op.own); },
-        [&](Assign &op) { swap(op.value); }, [&](Combine &op) { swap(op.a), swap(op.b); },
-        [&](Map &op) { swap(op.a), swap(op.b); }, [&](RowReduce &op) { swap(op.value); }, [&](Reduce &op) { swap(op.yield); },
-        [](auto &) {});
-  };
-  rewrite(stmt);
-  if (Block *body = bodyOf(stmt)) walk(*body, rewrite);
-}
-
-/// The vectors a statement goes over.
-void lengthsOf(const Program &program, const Stmt &stmt, llvm::function_ref<void(const Length &)> visit) {
-  auto value = [&](ValueId v) {
-    if (program.values[v].spread != Spread::Everywhere) visit(program.values[v].length);
-  };
-  auto look = [&](const Stmt &s) {
-    if (const auto *store = std::get_if<Store>(&s.op())) {
-      if (store->perRow) value(store->value);
-      else visit(store->to.length);
-    }
-    if (const auto *send = std::get_if<Send>(&s.op())) value(send->value);
-    if (const auto *store = std::get_if<StoreCount>(&s.op())) value(store->value);
-    if (const auto *clear = std::get_if<Clear>(&s.op())) visit(program.mailboxes[clear->box].length);
-    if (ValueId v = resultOf(s); v != kNone) value(v);
-  };
-  look(stmt);
-  if (const Block *body = bodyOf(stmt)) walk(*body, look);
-}
-
-/// That of the first of them.
-std::optional<Length> domainOf(const Program &program, const Stmt &stmt) {
-  std::optional<Length> domain;
-  lengthsOf(program, stmt, [&](const Length &l) {
-    if (!domain) domain = l;
-  });
-  return domain;
-}
 
 /// What no vector enters: it is made in each loop that uses it.
 bool isNumber(const Program &program, const Stmt &stmt) {
@@ -89,7 +46,6 @@ private:
         continue;
       }
       const auto domain = domainOf(program, stmt);
-      if (!ofOneDomain(stmt, *domain)) return false;
       if (!loop || !loop->domain.sameDomain(*domain)) {
         Length full = *domain;
         full.index = Index();
@@ -113,16 +69,6 @@ private:
     bool ofCta = isOfCta(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, [&](const Stmt &s) { ofCta |= isOfCta(s); });
     return ofCta || !domainOf(program, stmt);
-  }
-
-  bool ofOneDomain(const Stmt &stmt, const Length &domain) {
-    bool same = true;
-    lengthsOf(program, stmt, [&](const Length &l) { same &= l.sameDomain(domain); });
-    if (same) return true;
-    const auto where = std::uint32_t(whereOf(stmt));
-    context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
-                              "vectors of different shape in one statement cannot be lowered yet");
-    return false;
   }
 
   /// A loop with rows goes by rows, and so do all loops over such matrices: which thread has an element is then the same
@@ -180,12 +126,7 @@ private:
         continue;
       }
       Stmt copy = known->second;
-      const Value value = program.values[v];
-      const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
-      program.values[fresh].count = value.count, program.values[fresh].everyRow = value.everyRow;
-      match(
-          copy, [&](Load &s) { s.result = fresh; }, [&](Constant &s) { s.result = fresh; },
-          [&](Argument &s) { s.result = fresh; }, [&](Map &s) { s.result = fresh; }, [](auto &) {});
+      const ValueId fresh = makeAnew(program, copy);
       if (!reload(copy)) return false; // a number may be made of others
       replaceUses(stmt, v, fresh);
       definedHere.push_back(fresh);

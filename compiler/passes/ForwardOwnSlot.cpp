@@ -1,5 +1,7 @@
 #include "passes/Passes.h"
 
+#include "passes/Uses.h"
+
 namespace coll::passes {
 
 using namespace ir;
@@ -78,7 +80,7 @@ private:
     }
     // Behind a barrier: only what can be loaded again, and has not been overwritten since.
     const Load *load = loadOf(use.sendLoop->body, use.send->value);
-    if (!load || storesBefore(use.readLoop)) return;
+    if (!load || writesBefore(use.readLoop, load->from.buffer)) return;
     Load again = *load;
     again.from.index = again.from.index.substitute(use.peerVariable, Index::variable("me"));
     again.from.length.index = again.from.length.index.substitute(use.peerVariable, Index::variable("me"));
@@ -113,15 +115,13 @@ private:
     return found;
   }
 
-  /// Whether any statement before the loop writes an argument.
-  bool storesBefore(const PacketLoop *loop) const {
-    bool stores = false;
+  /// Whether any statement before the loop may write an argument.
+  bool writesBefore(const PacketLoop *loop, BufferId buffer) const {
     for (const Stmt &stmt : program.body) {
-      const auto *l = std::get_if<PacketLoop>(&stmt.op());
-      if (l == loop) return stores;
-      if (l) walk(l->body, [&](const Stmt &s) { stores |= std::holds_alternative<Store>(s.op()); });
+      if (std::get_if<PacketLoop>(&stmt.op()) == loop) return false;
+      if (mayWrite(program, stmt, buffer)) return true;
     }
-    return stores;
+    return false;
   }
 };
 

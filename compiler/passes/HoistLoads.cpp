@@ -1,26 +1,12 @@
 #include "passes/Passes.h"
 
+#include "passes/Uses.h"
+
 namespace coll::passes {
 
 using namespace ir;
 
 namespace {
-
-/// Whether a store may write what a load reads: the same argument, or one that may be the same memory.
-bool mayWrite(const Program &program, const Stmt &stmt, BufferId buffer) {
-  bool writes = false;
-  const auto look = [&](const Stmt &s) {
-    const auto *store = std::get_if<Store>(&s.op());
-    if (!store) return;
-    writes |= store->to.buffer == buffer;
-    for (const auto &[out, in] : program.aliases)
-      writes |= (store->to.buffer == out.buffer && buffer == in.buffer) ||
-                (store->to.buffer == in.buffer && buffer == out.buffer);
-  };
-  look(stmt);
-  if (const Block *body = bodyOf(stmt)) walk(*body, look);
-  return writes;
-}
 
 void hoist(const Program &program, Block &body) {
   std::size_t loads = 0; // at the begin

@@ -25,9 +25,13 @@ struct Context {
 /// reads, in ordered loops too. `sentinel`: a Clear behind the read. `ll` and `ll128` need nothing.
 bool expandSyncModes(ir::Program &program, Context &context);
 
+/// Makes loops and conditions that go over vectors of several lengths one for each length: no data goes from the one to the
+/// other. Not those around a Signal, an Await or a Barrier, which have packet loops inside. After expandSyncModes.
+bool splitByLength(ir::Program &program, Context &context);
+
 /// Wraps what lies between boundaries and barriers in PacketLoops, one for each run of statements over the same
 /// domain. Signals and Awaits, and ordered loops and conditions with such inside, stay outside. A loaded value that is
-/// used behind a barrier is loaded again there, another is kept in memory. After expandSyncModes.
+/// used behind a barrier is loaded again there, another is kept in memory. After splitByLength.
 bool formPacketLoops(ir::Program &program, Context &context);
 
 /// Makes a loop over ranks in a packet loop an ordered one, from this rank on, unless its iterations are sends alone or

@@ -76,6 +76,7 @@ LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const
 LaunchPlan::LaunchPlan(const Manifest &manifest) : manifest(manifest), domain(sizeOfExtents(manifest.domain.extents)) {
   if (manifest.domain.rows) row = sizeOfExtents({manifest.domain.extents.back()});
   for (const Manifest::Argument &argument : manifest.arguments) arguments.push_back(sizeOfExtents(argument.extents));
+  for (const Manifest::OtherDomain &other : manifest.otherDomains) others.push_back(sizeOfExtents(other.extents));
 }
 
 LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names) const {
@@ -141,16 +142,29 @@ LaunchShape LaunchPlan::shape(std::span<const std::uint64_t> extents, const Shap
   return chooseRowShape(ofRow ? packets(extents) / ofRow : 0, ofRow, within);
 }
 
+std::uint64_t LaunchPlan::mostElements(std::span<const std::uint64_t> extents) const {
+  std::uint64_t most = domainElements(extents);
+  for (const Size &other : others) most = std::max(most, product(other, extents));
+  return most;
+}
+
 std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const {
-  std::uint64_t elements = domainElements(extents);
-  const std::uint64_t size = sizeOf(manifest.dtype);
+  const std::uint64_t elements = domainElements(extents);
   if (manifest.domain.rows) {
     std::uint64_t rows = elements ? elements / product(row, extents) : 0;
     if (manifest.domain.split) rows = (rows + manifest.ranks - 1) / manifest.ranks; // as coll::RowPieces
     return rows * packetsOfRow(extents);
   }
+  std::uint64_t most = packetsOf(elements, manifest.domain.split);
+  for (std::size_t o = 0; o < others.size(); ++o)
+    most = std::max(most, packetsOf(product(others[o], extents), manifest.otherDomains[o].split));
+  return most;
+}
+
+std::uint64_t LaunchPlan::packetsOf(std::uint64_t elements, bool split) const {
+  const std::uint64_t size = sizeOf(manifest.dtype);
   if (manifest.domain.counted) elements = std::max<std::uint64_t>(elements, 1);
-  if (manifest.domain.split) {
+  if (split) {
     // As coll::Pieces: pieces of whole 16-byte units.
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;
     elements = ((elements + ranks - 1) / ranks + unit - 1) / unit * unit;
@@ -190,9 +204,9 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
                    (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};
 }
 
-Error beyondCapacity(const Manifest &manifest, const std::string &what) {
+Error beyondCapacity(const Manifest &manifest, const std::string &what, std::uint64_t capacity) {
   return {Error::Code::BadInput, "`" + manifest.member + "`: " + what + " are more than its capacity of " +
-                                     std::to_string(manifest.capacity) +
+                                     std::to_string(capacity) +
                                      ", from the `when bytes <=` of its algorithm: raise that, or take another member"};
 }
 
@@ -216,7 +230,21 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
   if (manifest.capacity && length != 0 &&
       ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
     return beyondCapacity(manifest, "rows of `" + name + "` = " + std::to_string(length) +
-                                        " elements, each in whole packets of " + std::to_string(packetElements()) + ",");
+                                        " elements, each in whole packets of " + std::to_string(packetElements()) + ",",
+                          manifest.capacity);
+  return {};
+}
+
+Result<void> LaunchPlan::checkCapacity(std::span<const std::uint64_t> extents) const {
+  if (manifest.capacity && domainElements(extents) > manifest.capacity)
+    return beyondCapacity(manifest, std::to_string(domainElements(extents)) + " elements", manifest.capacity);
+  for (std::size_t o = 0; o < others.size(); ++o) {
+    const Manifest::OtherDomain &other = manifest.otherDomains[o];
+    std::string shape;
+    for (const std::string &extent : other.extents) shape += "[" + extent + "]";
+    if (const std::uint64_t elements = product(others[o], extents); other.capacity && elements > other.capacity)
+      return beyondCapacity(manifest, std::to_string(elements) + " elements of a vector " + shape, other.capacity);
+  }
   return {};
 }
 
@@ -224,9 +252,8 @@ Result<void> LaunchPlan::checkExtents(std::span<const std::uint64_t> extents) co
   const auto bad = [&](const std::string &text) {
     return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
   };
-  const std::uint64_t elements = domainElements(extents);
-  if (manifest.capacity && elements > manifest.capacity)
-    return beyondCapacity(manifest, std::to_string(elements) + " elements");
+  if (auto good = checkCapacity(extents); !good) return good;
+  const std::uint64_t elements = mostElements(extents);
   constexpr std::uint64_t kMostPackets = 1ull << 31; // kernels count them in 32 bits
   if (packets(extents) > kMostPackets) return bad(std::to_string(elements) + " elements are more than a launch can have");
   if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)
@@ -265,8 +292,11 @@ bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std:
       return false;
     return aligned(pointers);
   }
-  if (manifest.domain.counted && domainElements(extents) == 0) return false; // its one packet is there for the count alone
-  if (manifest.packetBytes == 0 || domainElements(extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
+  const auto quick = [&](std::uint64_t elements) {
+    return isWhole(elements) && (!manifest.domain.counted || elements != 0); // one packet is there for the count alone
+  };
+  if (manifest.packetBytes == 0 || !quick(domainElements(extents)) ||
+      !std::all_of(others.begin(), others.end(), [&](const Size &other) { return quick(product(other, extents)); }) ||
       (!manifest.bulk && packetsAtOnce(extents) > std::uint64_t(shape.grid) * shape.block))
     return false;
   return aligned(pointers);

@@ -47,7 +47,7 @@ LaunchShape chooseShape(std::uint64_t packets, const ShapeLimits &limits, const 
 LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const ShapeLimits &limits);
 
 /// That elements, of which `what` says how many, are more than the mailboxes of a member are made for.
-Error beyondCapacity(const Manifest &manifest, const std::string &what);
+Error beyondCapacity(const Manifest &manifest, const std::string &what, std::uint64_t capacity);
 
 /// A manifest, prepared for launches.
 class LaunchPlan {
@@ -58,10 +58,13 @@ public:
   std::uint64_t mostRowElements() const;
   /// `extents` in the manifest's order, all of them.
   std::uint64_t domainElements(std::span<const std::uint64_t> extents) const { return product(domain, extents); }
+  /// Of the longest vector that the kernel goes over.
+  std::uint64_t mostElements(std::span<const std::uint64_t> extents) const;
   /// Whether ranks have anything to do: kernels are not launched for no elements, unless the elements are theirs to count.
   bool launches(std::span<const std::uint64_t> extents) const {
-    return manifest.domain.counted || domainElements(extents) != 0;
+    return manifest.domain.counted || mostElements(extents) != 0;
   }
+  /// Of the longest loop.
   std::uint64_t packets(std::span<const std::uint64_t> extents) const;
   /// How many of them a thread may meet at a time: those of a chunk, where a launch goes in chunks.
   std::uint64_t packetsAtOnce(std::span<const std::uint64_t> extents) const;
@@ -72,7 +75,9 @@ public:
     return product(arguments[argument], extents);
   }
 
-  /// Whether the capacity allows the extents, and what goes by rows their length.
+  /// Whether the capacity allows the extents.
+  Result<void> checkCapacity(std::span<const std::uint64_t> extents) const;
+  /// The same, and whether there may be so many packets, and rows of such a length.
   Result<void> checkExtents(std::span<const std::uint64_t> extents) const;
   /// Whether the arguments are such as the contract and the capacity allow. `extents` and `pointers` must have the
   /// right number of elements.
@@ -90,6 +95,8 @@ private:
     std::vector<std::pair<unsigned, std::uint64_t>> groups; ///< (extent, n): so many whole groups of n
   };
   std::uint64_t packetElements() const;
+  std::uint64_t packetsOf(std::uint64_t elements, bool split) const;
+  bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;
   std::uint64_t packetsOfRow(std::span<const std::uint64_t> extents) const;
   Result<void> checkRows(std::span<const std::uint64_t> extents) const;
@@ -100,7 +107,7 @@ private:
 
   const Manifest &manifest;
   Size domain, row; ///< of the domain; row has meaning where that goes by rows
-  std::vector<Size> arguments;
+  std::vector<Size> arguments, others; ///< `others`: of Manifest::otherDomains
 };
 
 } // namespace coll

@@ -65,9 +65,8 @@ Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &
 Result<void> RunLayout::checkSize(std::span<const std::uint64_t> extents) const {
   constexpr std::uint64_t kMostElements = 1ull << 34;
   const LaunchPlan plan(manifest);
-  std::uint64_t most = plan.domainElements(extents);
-  if (manifest.capacity && most > manifest.capacity)
-    return beyondCapacity(manifest, std::to_string(most) + " elements");
+  std::uint64_t most = plan.mostElements(extents);
+  if (auto good = plan.checkCapacity(extents); !good) return good;
   for (std::size_t i = 0; i < manifest.arguments.size(); ++i)
     most = std::max(most, plan.argumentElements(i, extents));
   if (most > kMostElements)
@@ -76,15 +75,32 @@ Result<void> RunLayout::checkSize(std::span<const std::uint64_t> extents) const 
   return {};
 }
 
+/// What the extents chosen so far leave of a domain, shared out evenly among those to come: the least of all that the
+/// extent is in.
+double RunLayout::roomFor(std::size_t extent, const Extents &chosen) const {
+  const auto roomIn = [&](const std::vector<std::string> &domain, double most, bool only) {
+    const Manifest::Argument vector{"", Direction::In, manifest.dtype, domain};
+    const auto rest = std::count_if(open.begin() + long(extent), open.end(), [&](const std::string &name) {
+      return !only || std::find(domain.begin(), domain.end(), name) != domain.end();
+    });
+    return std::pow(most / double(std::max<std::uint64_t>(1, manifest.elements(vector, chosen))), 1.0 / double(rest));
+  };
+  if (manifest.otherDomains.empty()) return roomIn(manifest.domain.extents, double(maxElements), false);
+  double least = double(maxElements);
+  const auto within = [&](const std::vector<std::string> &domain, double most) {
+    if (std::find(domain.begin(), domain.end(), open[extent]) != domain.end()) least = std::min(least, roomIn(domain, most, true));
+  };
+  within(manifest.domain.extents, least);
+  for (const Manifest::OtherDomain &other : manifest.otherDomains)
+    within(other.extents, other.capacity ? std::min(double(maxElements), double(other.capacity)) : double(maxElements));
+  return least;
+}
+
 Extents RunLayout::chooseExtents(std::uint64_t number) const {
   Extents extents = request.extents;
   for (const std::string &name : manifest.extents) extents.try_emplace(name, 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
-    // What the extents chosen so far leave of the domain, shared out evenly among those to come.
-    Manifest::Argument domain{"", Direction::In, manifest.dtype, manifest.domain.extents};
-    const std::uint64_t taken = std::max<std::uint64_t>(1, manifest.elements(domain, extents));
-    const double room = std::pow(double(maxElements) / double(taken), 1.0 / double(open.size() - i));
-    extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, room)));
+    extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, roomFor(i, extents))));
     if (!manifest.domain.rows || open[i] != manifest.domain.extents.back()) continue;
     extents[open[i]] = std::min(extents[open[i]], LaunchPlan(manifest).mostRowElements());
     if (manifest.rowUnit > 1) // whole groups

@@ -63,6 +63,12 @@ struct Manifest {
     bool counted = false; ///< how much of it there is for each rank is known to the kernel alone, so a launch without
                           ///< elements is one too
   };
+  /// A vector of another length, which the kernel goes over in loops of its own.
+  struct OtherDomain {
+    std::vector<std::string> extents;
+    bool split = false;
+    std::uint64_t capacity = 0; ///< as `capacity` is of the domain
+  };
 
   /// What one rank's output must hold after a launch, as the contract's `ensures` says, for any extents. A whole
   /// argument is row kWhole of itself; another number is a row of its first extent.
@@ -122,6 +128,7 @@ struct Manifest {
   std::vector<Mailbox> mailboxes;
   std::string entry; ///< the kernel's name in the text
   Domain domain;
+  std::vector<OtherDomain> otherDomains; ///< none where all vectors are as long as the domain's
 
   std::uint64_t regionBytes = 0;  ///< of scratch in every rank's symmetric memory, header included
   std::optional<Workspace> workspace = {}; ///< whose region it is; empty: its own
@@ -176,8 +183,8 @@ struct Manifest {
   /// How much of a region, from its start, the wrap of the epoch clears: up to the first mailbox with a fill.
   std::uint64_t clearBytes() const;
 
-  /// Elements of an argument, and packets that the kernel's loop has, for these extents. Extents that are missing
-  /// count as 1.
+  /// Elements of an argument, and packets that the longest of the kernel's loops has, for these extents. Extents that are
+  /// missing count as 1.
   std::uint64_t elements(const Argument &argument, const Extents &values) const;
   std::uint64_t packets(const Extents &values) const;
   /// Whether all packets are whole, as far as counts go.
