@@ -59,7 +59,8 @@ void BodyEmitter::flagsOfAll(const ForRanks &loop) {
 bool BodyEmitter::isOfAll(const ForRanks &loop) const {
   if (loop.body.size() > 1) return false;
   const auto *signal = std::get_if<Signal>(&loop.body.front().op());
-  if (signal && program.mailboxes[signal->box].sync == Sync::Counter) return true;
+  if (signal && signal->peer.isVariable(loop.variable) && program.mailboxes[signal->box].sync == Sync::Counter)
+    return !signal->slot.uses(loop.variable);
   if (signal) return signal->peer.isVariable(loop.variable) && slotIsWriter(signal->box);
   const auto *await = std::get_if<Await>(&loop.body.front().op());
   if (await)
@@ -86,6 +87,7 @@ void BodyEmitter::flagsOfEach(const ForRanks &loop) {
 }
 
 bool BodyEmitter::slotIsWriter(MailboxId box) const {
+  if (program.mailboxes[box].sync == Sync::Counter) return false;
   bool all = true;
   walk(program.body, [&](const Stmt &s) {
     if (const auto *signal = std::get_if<Signal>(&s.op()); signal && signal->box == box)
@@ -96,6 +98,7 @@ bool BodyEmitter::slotIsWriter(MailboxId box) const {
 
 const Signal *BodyEmitter::announcesToAllOthers(const For &loop) const {
   const auto *signal = loop.body.size() == 1 ? std::get_if<Signal>(&loop.body.front().op()) : nullptr;
+  if (signal && program.mailboxes[signal->box].sync == Sync::Counter) return nullptr; // which this rank counts too
   return signal && goesToAllOthers(loop, signal->peer) && !signal->slot.uses(loop.variable) ? signal : nullptr;
 }
 

@@ -15,24 +15,6 @@ bool isPerRow(const Value &value, const Length &to) {
   return to.extents == extents;
 }
 
-bool awaits(const Stmt &stmt) {
-  bool found = std::holds_alternative<Await>(stmt.op());
-  if (const Block *body = bodyOf(stmt)) walk(*body, [&](const Stmt &s) { found |= std::holds_alternative<Await>(s.op()); });
-  return found;
-}
-
-/// Whole CTAs wait, so what lies before and behind a wait are loops of their own: their iterations have no order.
-std::vector<ForRanks> splitAtAwaits(ForRanks loop) {
-  std::vector<ForRanks> parts;
-  bool waiting = false;
-  for (Stmt &stmt : loop.body) {
-    if (parts.empty() || waiting || awaits(stmt)) parts.push_back({loop.variable, {}, loop.where});
-    waiting = awaits(stmt);
-    parts.back().body.push_back(std::move(stmt));
-  }
-  return parts;
-}
-
 } // namespace
 
 void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
@@ -89,12 +71,7 @@ void Builder::forall(const ast::Forall &s, ast::Span span, Block &out) {
   for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
   loops.pop_back();
   if (!ok) return;
-  for (ForRanks &part : splitAtAwaits(std::move(loop))) {
-    for (const Stmt &stmt : part.body)
-      if (awaits(stmt) && !std::holds_alternative<Await>(stmt.op()))
-        return refuse(span, "an `await` under an `if` or `for` in a `forall`", "write `for`, whose iterations have an order");
-    out.push_back(std::move(part));
-  }
+  out.push_back(std::move(loop));
 }
 
 void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {

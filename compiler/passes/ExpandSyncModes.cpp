@@ -1,6 +1,7 @@
 #include "passes/Passes.h"
 
-#include "llvm/ADT/SmallSet.h"
+#include "passes/SplitRankLoops.h"
+#include "passes/Traffic.h"
 
 #include <utility>
 
@@ -10,8 +11,6 @@ using namespace ir;
 
 namespace {
 
-using BoxSet = llvm::SmallSet<MailboxId, 4>;
-
 class Expander {
 public:
   Expander(Program &p, Context &c) : program(p), context(c) {}
@@ -19,7 +18,8 @@ public:
   bool run() {
     if (!expand(program.body)) return false;
     numberBarriers(program);
-    return clearSentinels();
+    clearSlots();
+    return true;
   }
 
 private:
@@ -30,18 +30,13 @@ private:
   BoxSet unannounced; ///< `barrier` boxes sent to since the last barrier
   const If *divides = nullptr; ///< the innermost `if` around that some ranks may not enter
 
-  /// The mailboxes of the modes whose data does not say itself that it is there.
-  struct Traffic {
-    BoxSet sent, polled;
-  };
-
   /// Rewrites a block. Sends of `flag` are announced together, before whatever waits next: what follows a send and does
   /// not wait can then share its packet loop.
   bool expand(Block &block) {
     const Block before = std::exchange(out, {});
-    splitLoops(block);
+    splitRankLoops(program, block);
     for (Stmt &stmt : block) {
-      const Traffic traffic = trafficOf(stmt);
+      const Traffic traffic = trafficOf(program, stmt);
       if (std::holds_alternative<Barrier>(stmt.op())) unannounced.clear();
       if (waits(stmt)) announceAll();
       if (isContainer(stmt) && waits(stmt)) {
@@ -50,54 +45,14 @@ private:
         continue;
       }
       for (MailboxId box : traffic.polled)
-        if (!arrive(stmt, box, traffic)) return false;
+        if (!arrive(stmt, box)) return false;
       pollsToReads(stmt);
       out.push_back(std::move(stmt));
-      for (MailboxId box : traffic.sent)
-        if (!announce(box)) return false;
+      for (MailboxId box : traffic.sent) announce(box);
     }
     announceAll();
     block = std::exchange(out, before);
     return true;
-  }
-
-  /// `forall p in ranks { x[p] -> p.box[me]  y[p] = box[p] }`: whole CTAs wait between the two, so they are two loops.
-  void splitLoops(Block &block) {
-    Block parts;
-    for (Stmt &stmt : block) {
-      auto *loop = std::get_if<ForRanks>(&stmt.op());
-      const std::size_t at = loop ? firstRead(*loop) : 0;
-      if (at == 0) {
-        parts.push_back(std::move(stmt));
-        continue;
-      }
-      ForRanks reads{loop->variable, {}, loop->where};
-      std::move(loop->body.begin() + long(at), loop->body.end(), std::back_inserter(reads.body));
-      loop->body.resize(at);
-      parts.push_back(std::move(stmt));
-      parts.push_back(std::move(reads));
-    }
-    block = std::move(parts);
-  }
-
-  /// Where the reads begin of what a loop over ranks sends before; 0 if there are none, or if the loop cannot be split there.
-  std::size_t firstRead(ForRanks &loop) const {
-    Stmt whole = ForRanks{loop.variable, loop.body, loop.where};
-    const Traffic all = trafficOf(whole);
-    const auto isBoth = [&](MailboxId box) { return all.sent.count(box) && all.polled.count(box); };
-    std::size_t at = 0;
-    while (at < loop.body.size() && llvm::none_of(trafficOf(loop.body[at]).polled, isBoth)) ++at;
-    BoxSet sentLater;
-    std::vector<ValueId> made;
-    bool taken = false;
-    for (std::size_t s = 0; s < loop.body.size(); ++s) {
-      if (s >= at) usesOf(loop.body[s], [&](ValueId v) { taken |= v != kNone && llvm::is_contained(made, v); });
-      else each(loop.body[s], [&](Stmt &inner) { made.push_back(resultOf(inner)); });
-      if (s >= at)
-        for (MailboxId box : trafficOf(loop.body[s]).sent) sentLater.insert(box);
-    }
-    const bool splits = at < loop.body.size() && !taken && llvm::none_of(sentLater, isBoth);
-    return splits ? at : 0;
   }
 
   /// A loop or a condition, with what its own sends leave unannounced behind it.
@@ -132,7 +87,7 @@ private:
   void follow(Block &block, BoxSet &boxes) const {
     for (Stmt &stmt : block) {
       if (std::holds_alternative<Barrier>(stmt.op())) boxes.clear();
-      const Traffic traffic = trafficOf(stmt);
+      const Traffic traffic = trafficOf(program, stmt);
       if (isContainer(stmt)) {
         BoxSet inside = boxes;
         follow(*bodyOf(stmt), inside);
@@ -169,37 +124,10 @@ private:
     return found;
   }
 
-  bool plain(MailboxId box) const {
-    const Sync sync = program.mailboxes[box].sync;
-    return sync == Sync::Barrier || sync == Sync::Flag || sync == Sync::Counter;
-  }
-
-  /// What announces a store into a peer's window.
-  MailboxId flagsOf(const Store &store) const {
-    return store.to.owner ? program.buffers[store.to.buffer].flags : kNone;
-  }
-
   template <class Visit>
   static void each(Stmt &stmt, Visit visit) {
     visit(stmt);
     if (Block *body = bodyOf(stmt)) walk(*body, visit);
-  }
-
-  Traffic trafficOf(Stmt &stmt) const {
-    Traffic traffic;
-    each(stmt, [&](Stmt &s) {
-      if (const auto *send = std::get_if<Send>(&s.op()); send && plain(send->box)) traffic.sent.insert(send->box);
-      if (const auto *poll = std::get_if<Poll>(&s.op()); poll && plain(poll->box)) traffic.polled.insert(poll->box);
-      if (const auto *store = std::get_if<Store>(&s.op()); store && flagsOf(*store) != kNone)
-        traffic.sent.insert(flagsOf(*store));
-    });
-    return traffic;
-  }
-
-  bool refuse(SourceOffset where, const std::string &what) {
-    const auto at = std::uint32_t(where);
-    context.diagnostics.error(DiagnosticKind::NotLowered, {at, at}, what + " cannot be lowered yet");
-    return false;
   }
 
   bool refuseDivided(SourceOffset where, MailboxId box) {
@@ -214,15 +142,12 @@ private:
   }
 
   /// What stands before a statement that reads a box: a team barrier, or waits for the flags of the slots it reads.
-  bool arrive(Stmt &stmt, MailboxId box, const Traffic &traffic) {
+  bool arrive(Stmt &stmt, MailboxId box) {
     SourceOffset where = 0;
     Index slot;
     each(stmt, [&](Stmt &s) {
       if (const auto *poll = std::get_if<Poll>(&s.op()); poll && poll->box == box) where = poll->where, slot = poll->slot;
     });
-    const std::string mode = keyword(program.mailboxes[box].sync).str();
-    if (traffic.sent.count(box))
-      return refuse(where, "a `sync " + mode + "` mailbox that one loop both sends to and reads");
     if (program.mailboxes[box].sync == Sync::Barrier) {
       if (!unannounced.count(box)) return true;
       if (divides) return refuseDivided(where, box);
@@ -267,45 +192,42 @@ private:
   }
 
   /// Notes what the statement just put out, which sends to a box, leaves to be announced.
-  bool announce(MailboxId box) {
-    if (program.mailboxes[box].sync == Sync::Barrier) return unannounced.insert(box), true;
-    return announce(out.back(), box, signals);
+  void announce(MailboxId box) {
+    if (program.mailboxes[box].sync == Sync::Barrier) unannounced.insert(box);
+    else announce(out.back(), box, signals);
   }
 
   /// The signals of a statement's sends to a box, under the same loops and conditions.
-  bool announce(const Stmt &stmt, MailboxId box, Block &to) {
+  void announce(const Stmt &stmt, MailboxId box, Block &to) {
     if (const auto *send = std::get_if<Send>(&stmt.op()); send && send->box == box)
       to.push_back(Signal{box, send->peer, send->slot, send->where});
-    if (const auto *store = std::get_if<Store>(&stmt.op()); store && flagsOf(*store) == box)
+    if (const auto *store = std::get_if<Store>(&stmt.op()); store && flagsOf(program, *store) == box)
       to.push_back(Signal{box, *store->to.owner, store->to.index, store->where});
     const Block *body = bodyOf(stmt);
-    if (!body) return true;
+    if (!body) return;
     Block inner;
-    for (const Stmt &s : *body)
-      if (!announce(s, box, inner)) return false;
-    if (inner.empty()) return true;
-    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) {
-      // Then a rank's own slot is its own doing, and its flag need not be raised.
-      const auto *signal = std::get_if<Signal>(&inner.front().op());
-      const bool counts = program.mailboxes[box].sync == Sync::Counter; // then all ranks fill a slot
-      if (counts && (inner.size() > 1 || !signal || !signal->peer.isVariable(loop->variable) ||
-                     signal->slot.kind() != Index::Kind::Constant))
-        return refuse(signal ? signal->where : loop->where,
-                      "a `sync counter` mailbox that a loop over `ranks` fills otherwise than by one send to one slot of every "
-                      "rank");
-      const SourceOffset where = signal ? signal->where : loop->where;
-      to.push_back(ForRanks{loop->variable, std::move(inner), where});
-    }
+    for (const Stmt &s : *body) announce(s, box, inner);
+    if (inner.empty()) return;
+    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) announceToRanks(*loop, std::move(inner), to);
     if (const auto *loop = std::get_if<For>(&stmt.op()))
       to.push_back(For{loop->variable, loop->first, loop->last, std::move(inner), loop->where});
     if (const auto *branch = std::get_if<If>(&stmt.op()))
       to.push_back(If{branch->condition, std::move(inner), branch->where});
-    return true;
+  }
+
+  /// The device headers raise one word of every rank at a time.
+  static void announceToRanks(const ForRanks &loop, Block signals, Block &to) {
+    const auto isSignal = [](const Stmt &s) { return std::holds_alternative<Signal>(s.op()); };
+    if (!llvm::all_of(signals, isSignal)) return to.push_back(ForRanks{loop.variable, std::move(signals), loop.where});
+    for (Stmt &signal : signals) {
+      const SourceOffset where = std::get<Signal>(signal.op()).where;
+      to.push_back(ForRanks{loop.variable, {std::move(signal)}, where});
+    }
   }
 
   void pollsToReads(Stmt &stmt) {
     each(stmt, [&](Stmt &s) {
-      if (auto *poll = std::get_if<Poll>(&s.op()); poll && plain(poll->box))
+      if (auto *poll = std::get_if<Poll>(&s.op()); poll && isPlain(program, poll->box))
         s = Read{poll->result, poll->box, poll->slot, poll->own, poll->where};
     });
   }
@@ -320,20 +242,11 @@ private:
     return sync == Sync::Sentinel || adds(sync) ? box : kNone;
   }
 
-  /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read; that no slot is read twice, the checker
-  /// sees. Of a `counter`, which has few slots, there is one read for all of them.
-  bool clearSentinels() {
-    std::vector<int> polls(program.mailboxes.size());
-    walk(program.body, [&](Stmt &s) {
-      if (const MailboxId box = emptied(s); box != kNone) ++polls[box];
-    });
+  /// A slot of a `sentinel` or `counter` mailbox is emptied right after its only read; that a rank reads no slot twice, the
+  /// checker sees.
+  void clearSlots() {
     for (Mailbox &box : program.mailboxes) box.canonical = box.sync == Sync::Sentinel;
-    for (std::size_t box = 0; box < polls.size(); ++box)
-      if (polls[box] > 1 && program.mailboxes[box].sync != Sync::Sentinel)
-        return refuse(program.mailboxes[box].where, "a `sync " + keyword(program.mailboxes[box].sync).str() +
-                                                        "` mailbox that is read in several places");
     clearIn(program.body);
-    return true;
   }
 
   void clearIn(Block &block) {

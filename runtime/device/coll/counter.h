@@ -60,6 +60,14 @@ struct Mailbox {
     for (u32 hop = threadIdx.x; hop < N; hop += blockDim.x) ptx::addRelease4(launch.team.peer[hop] + countOf(slot), 1);
   }
 
+  /// The same to the rank `hop` places after this one alone.
+  __device__ static void announce(Launch<N> &launch, u32 hop, u32 slot) {
+    launch.begin();
+    ptx::ctaSync();
+    launch.settled = true;
+    if (threadIdx.x == 0) ptx::addRelease4(launch.team.peer[hop] + countOf(slot), 1);
+  }
+
   /// Waits until all ranks have announced the slots first .. first + count - 1. Called by all threads of the CTA, which
   /// may read these slots then. Acquires, one thread for each slot.
   __device__ static void await(Launch<N> &launch, u32 first, u32 count) {
