@@ -41,6 +41,7 @@ void RowsEmitter::run(const PacketLoop &loop) {
   for (ValueId v : kept.made) use(v, kinds.size() - 1);
   declareVariables(groups);
   declareOutliving(groups);
+  declareOwn(groups);
   takeKept();
   emit(groups);
   putKept();
@@ -214,6 +215,21 @@ void RowsEmitter::declareOutliving(const Groups &groups) {
         declareParts(*reduce);
       else if (!std::holds_alternative<Send>(stmt->op()))
         declareForAll(v, formOf(*stmt) == Expressions::Form::Packet);
+    }
+  }
+}
+
+void RowsEmitter::declareOwn(const Groups &groups) {
+  for (const Group &group : groups) {
+    declareOwn(group.inner);
+    if (group.kind >= Group::Around) continue;
+    for (const Stmt *stmt : group.stmts) {
+      const auto *loop = std::get_if<ForRanks>(&stmt->op());
+      if (!loop || scatterOf(*stmt) || body.goesToOthers(*loop)) continue;
+      for (const Stmt &s : loop->body)
+        if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own) && !arrays.count(send->own))
+          if (llvm::any_of(uses[send->own].groups, [&](std::size_t g) { return g != group.number; }))
+            declareForAll(send->own, program.keepsPackets(program.values[send->own]));
     }
   }
 }

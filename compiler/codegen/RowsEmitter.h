@@ -75,6 +75,8 @@ private:
   void declareVariables(const Groups &groups);
   /// What is made under a guard and taken behind it.
   void declareOutliving(const Groups &groups);
+  /// What a rank keeps of what it computes for each rank and sends, where another group takes it.
+  void declareOwn(const Groups &groups);
   static void numbersIn(const Group &group, std::set<std::size_t> &numbers);
   /// Makes the place that a value has in all groups of this loop.
   void declareForAll(ValueId v, bool packet);

@@ -109,6 +109,11 @@ bool Builder::roundsAName(const ast::Expr &expr) const {
          sema::instantiate(expr.type.element, program.dtype) == program.dtype;
 }
 
+/// Whether what goes there is another type than the program's, so that it is not rounded to that on its way.
+bool Builder::isOfOtherType(const ast::Type &type) const {
+  return type.isValue() && sema::instantiate(type.element, program.dtype) != program.dtype;
+}
+
 void Builder::findComputedWith(const ast::Block &stmts) {
   const auto names = [&](const ast::Expr &expr) {
     sema::forEach(expr, [&](const ast::Expr &part) {
@@ -121,10 +126,16 @@ void Builder::findComputedWith(const ast::Block &stmts) {
       return false;
     });
   };
+  const auto goesTo = [&](const ast::Expr &value, const ast::Type &target) {
+    names(value);
+    const auto *name = std::get_if<ast::NameRef>(&value.node);
+    const auto *let = name ? std::get_if<const ast::Let *>(&name->ref) : nullptr;
+    if (let && isOfOtherType(target)) computedWith.insert(*let);
+  };
   for (const ast::Stmt &stmt : stmts) {
     if (const auto *s = std::get_if<ast::Let>(&stmt.node)) names(*s->value);
-    if (const auto *s = std::get_if<ast::Assign>(&stmt.node)) names(*s->value);
-    if (const auto *s = std::get_if<ast::Send>(&stmt.node)) names(*s->value);
+    if (const auto *s = std::get_if<ast::Assign>(&stmt.node)) goesTo(*s->value, s->target->type);
+    if (const auto *s = std::get_if<ast::Send>(&stmt.node)) s->mailbox ? goesTo(*s->value, s->mailbox->type) : names(*s->value);
     if (const auto *s = std::get_if<ast::Forall>(&stmt.node)) findComputedWith(s->body);
     if (const auto *s = std::get_if<ast::For>(&stmt.node)) findComputedWith(s->body);
     if (const auto *s = std::get_if<ast::If>(&stmt.node)) findComputedWith(s->then), findComputedWith(s->otherwise);

@@ -66,7 +66,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.multicast = !s.rank;
   op.peer = s.rank ? index(*s.rank) : Index::variable(kAll);
   op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
-  op.value = converted(value(*s.value, out), program.mailboxes[op.box].dtype, s.value->span, out);
+  op.value = converted(value(*s.value, out, isOfOtherType(s.mailbox->type)), program.mailboxes[op.box].dtype, s.value->span, out);
   if (!ok) return;
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
   Mailbox &box = program.mailboxes[op.box];

@@ -55,7 +55,7 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
   if (const auto *call = prefixIn(*s.target)) return assignPrefix(*call, s, where, out);
   auto to = slice(*s.target);
   if (!to) return refuse(s.target->span, "this target of an assignment");
-  const ValueId v = converted(value(*s.value, out), program.buffers[to->buffer].dtype, s.value->span, out);
+  const ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
   if (!ok) return;
   if (program.values[v].spread == Spread::Everywhere && program.values[v].length.extents.empty())
     program.values[v].length = to->length;

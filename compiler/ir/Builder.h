@@ -113,6 +113,7 @@ private:
   void stretchRows(const Length &length, ast::Span where);
   /// The names that arithmetic computes with: what they stand for is not rounded before.
   bool roundsAName(const ast::Expr &expr) const;
+  bool isOfOtherType(const ast::Type &type) const;
   void findComputedWith(const ast::Block &stmts);
 
   // BuildCounts.cpp

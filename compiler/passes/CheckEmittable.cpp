@@ -63,8 +63,6 @@ private:
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
     for (const Stmt &inner : loop.body) packetStatement(inner);
-    if (program.mailed || !program.mailsAlike())
-      refuse(loop.body.front(), "a statement by rows beside mailboxes of another element type than `T`, or of unlike lines");
     const unsigned elements = program.pieceElements();
     walk(loop.body, [&](const Stmt &stmt) {
       if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)

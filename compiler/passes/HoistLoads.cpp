@@ -22,6 +22,12 @@ void hoist(const Program &program, Block &body) {
   }
 }
 
+/// The same in each iteration of ordered loops, for a row's threads have no other work while they wait.
+void hoistInLoops(const Program &program, Block &body) {
+  for (Stmt &stmt : body)
+    if (auto *loop = std::get_if<For>(&stmt.op())) hoist(program, loop->body), hoistInLoops(program, loop->body);
+}
+
 /// The statement of a block that alone takes a value, if it stores or sends it as it is; else null.
 ValueId *soleUse(Block &body, ValueId value) {
   int count = 0;
@@ -70,7 +76,10 @@ bool hoistLoads(Program &program, Context &) {
     if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && !loop->rows) share(program, loop->body);
   // Without arithmetic a load stands where its only use is, and one that is early only takes registers.
   for (Stmt &stmt : program.body)
-    if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && computes(*loop)) hoist(program, loop->body);
+    if (auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && computes(*loop)) {
+      hoist(program, loop->body);
+      if (loop->rows) hoistInLoops(program, loop->body);
+    }
   return true;
 }
 
