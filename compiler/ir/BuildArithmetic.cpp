@@ -35,8 +35,7 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   const Length length = x.spread == Spread::Everywhere || (x.everyRow && !follows(y)) ? y.length : x.length;
   const bool everyRow = follows(x) && follows(y) && (x.everyRow || y.everyRow);
   const Spread spread = std::min(x.spread, y.spread);
-  const unsigned group = spread != Spread::Group ? 0 : x.spread == spread ? x.group : y.group;
-  if (x.group && y.group && x.group != y.group) return refuse(where, "scales of groups of different size in one expression"), 0;
+  const unsigned group = spread == Spread::Group ? std::max(x.group, y.group) : 0; // scales of unlike groups have unlike extents
   const ValueId v = program.addValue("", length, type, spread);
   program.values[v].group = group, program.values[v].everyRow = everyRow;
   const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };

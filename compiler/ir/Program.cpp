@@ -3,6 +3,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace coll::ir {
@@ -44,6 +45,9 @@ Wire wireOf(Sync sync) {
 }
 
 
+/// Sums of rows go by a tree, of which a packet is a branch: as many elements as fill three lines of 12 bytes best.
+static unsigned rowPacket(DType type) { return std::min(16u, 32 / sizeOf(type)); }
+
 Wire Program::wire() const {
   if (const unsigned units = bulkUnits()) return {16 * units, 16};
   Wire wire{16, 16};
@@ -56,6 +60,7 @@ Wire Program::wire() const {
     together = std::max(together, own.together);
   }
   if (together > 1) elements = std::lcm(elements, std::max(1u, 8 / sizeOf(packetType()))); // bytes of whole words of 8
+  if (together == 1 && elements && !std::has_single_bit(elements) && goesByRows()) elements = rowPacket(packetType());
   if (mailed && sizeOf(dtype) < 4 && elements * sizeOf(dtype) % 2) elements = std::lcm(elements, 4 / sizeOf(dtype));
   const unsigned bytes = elements * sizeOf(packetType());
   if (elements == 0 || (bytes == wire.pieceBytes() && together == wire.together)) return wire;

@@ -63,11 +63,6 @@ private:
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
     for (const Stmt &inner : loop.body) packetStatement(inner);
-    const unsigned elements = program.pieceElements();
-    walk(loop.body, [&](const Stmt &stmt) {
-      if (const auto *reduce = std::get_if<RowReduce>(&stmt.op()); reduce && reduce->group > 32 * elements)
-        refuse(stmt, "a group of " + std::to_string(reduce->group) + " elements in packets of " + std::to_string(elements));
-    });
   }
 
   void packetStatement(const Stmt &stmt) {

@@ -2,6 +2,7 @@
 #include "sema/Context.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace coll::sema {
 
@@ -165,8 +166,8 @@ bool checkScheme(Context &context, Expr &scheme) {
   if (call->function == Function::PerTensor) return checkData(context, *call->args[0], "per_tensor", false);
   check(context, *call->args[0]);
   auto *size = std::get_if<IntLit>(&call->args[0]->node);
-  if (size && (size->value == 16 || size->value == 32 || size->value == 64 || size->value == 128)) return true;
-  wrong(context, call->args[0]->span, "a group that shares a scale has 16, 32, 64 or 128 elements", "write `group(128)`");
+  if (size && size->value >= 16 && size->value <= 1024 && std::has_single_bit(size->value)) return true;
+  wrong(context, call->args[0]->span, "a group that shares a scale has a power of two of elements, from 16 to 1024", "write `group(128)`");
   return false;
 }
 

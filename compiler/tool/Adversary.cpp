@@ -153,6 +153,15 @@ LaunchShape Adversary::shapeOf(const Manifest &manifest, std::uint64_t seed, std
   return randomShape(manifest, mix(mix(seed, 4), number));
 }
 
+/// Threads enough to hold a row in their registers.
+static LaunchShape withRoomForRows(const Manifest &manifest, std::span<const std::uint64_t> extents, LaunchShape shape) {
+  if (!manifest.domain.rows) return shape;
+  const std::uint64_t ofThread = std::uint64_t(shape.cluster) * manifest.rowPackets;
+  const std::uint64_t threads = (LaunchPlan(manifest).packetsOfRow(extents) + ofThread - 1) / ofThread;
+  shape.block = std::max(shape.block, unsigned((threads + 31) / 32 * 32));
+  return shape;
+}
+
 /// Decides which part each launch is of, in `order`, and everything about the launches.
 Result<std::vector<std::unique_ptr<Adversary::Share>>> Adversary::plan(std::uint64_t seed,
                                                                        std::vector<std::size_t> &order) const {
@@ -227,7 +236,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
       std::vector<void *> pointers;
       for (const emu::Pointer &pointer : placed[i][rank][number].arguments)
         pointers.push_back(reinterpret_cast<void *>(pointer.buffer.address + pointer.byteOffset));
-      const LaunchShape shape = shapeOf(manifest, seed, planned.number, rank);
+      const LaunchShape shape = withRoomForRows(manifest, planned.extents, shapeOf(manifest, seed, planned.number, rank));
       std::vector<std::uint64_t> scalars;
       for (const Manifest::Scalar &scalar : manifest.scalars)
         scalars.push_back(scalarBits(planned.sizes.scalars.at(scalar.name), scalar.type));

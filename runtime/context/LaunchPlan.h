@@ -87,6 +87,9 @@ public:
   /// word of the kernel's parameter. Ranks may differ in it, as it follows from their own pointers.
   bool onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
 
+  /// Of a domain that goes by rows.
+  std::uint64_t packetsOfRow(std::span<const std::uint64_t> extents) const;
+
 private:
   /// A product of free extents (by their place) and of a constant; what does not fit into 64 bits is the largest number.
   struct Size {
@@ -98,7 +101,6 @@ private:
   std::uint64_t packetsOf(std::uint64_t elements, bool split) const;
   bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;
-  std::uint64_t packetsOfRow(std::span<const std::uint64_t> extents) const;
   Result<void> checkRows(std::span<const std::uint64_t> extents) const;
   Size sizeOfExtents(const std::vector<std::string> &names) const;
   static std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents);

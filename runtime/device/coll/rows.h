@@ -212,7 +212,8 @@ struct Row {
   /// All threads: the largest of each kGroup elements, in place of the parts.
   template <u32 kGroup>
   __device__ void maxOfGroups(float (&part)[kPackets]) const {
-    static_assert(kGroup / kElements <= 32, "a group's packets are in one warp");
+    static_assert(kGroup % kElements == 0, "groups are whole packets");
+    if constexpr (kGroup / kElements > 32) return maxOfWideGroups<kGroup / kElements / 32>(part);
 #pragma unroll
     for (u32 k = 0; k < kPackets; ++k)
       if (blockOf(k) * 32 < packets)
@@ -240,9 +241,24 @@ private:
 
   __device__ u32 blockOf(u32 k) const { return packet(k) / 32; }
 
-  /// Each warp makes one of its blocks of 32 packets and tells it to all CTAs of the group; then all make one of these.
+  /// Groups of kBlocks blocks of 32 packets. A maximum is the same in any order.
+  template <u32 kBlocks>
+  __device__ void maxOfWideGroups(float (&part)[kPackets]) const {
+    const u32 base = tell<detail::RowMax>(part);
+#pragma unroll
+    for (u32 k = 0; k < kPackets; ++k) {
+      if (blockOf(k) * 32 >= packets) continue;
+      const u32 first = blockOf(k) / kBlocks * kBlocks;
+      part[k] = ptx::loadShared(base + first);
+#pragma unroll 1
+      for (u32 b = 1; b < kBlocks; ++b) part[k] = detail::RowMax::apply(part[k], ptx::loadShared(base + first + b));
+    }
+  }
+
+  /// Each warp makes one of its blocks of 32 packets and tells it to all CTAs of the group, from the word on that is
+  /// returned.
   template <class Op, class W>
-  __device__ W meet(const W (&part)[kPackets]) const {
+  __device__ u32 tell(const W (&part)[kPackets]) const {
     using Words = detail::Words<W>;
     const u32 blocks = (packets + 31) / 32, lane = threadIdx.x % 32, base = group.meetings % 2 * ptx::kSharedWords / 2;
     if (group.ctas > 1 && !group.started) ptx::clusterWait();
@@ -260,7 +276,11 @@ private:
     if (group.ctas > 1) ptx::clusterSync();
     else ptx::ctaSync();
     if (launch.begun) launch.settled = true; // all have read the epoch
-    return ofBlocks<Op, W>(blocks, base);
+    return base;
+  }
+  template <class Op, class W>
+  __device__ W meet(const W (&part)[kPackets]) const {
+    return ofBlocks<Op, W>((packets + 31) / 32, tell<Op>(part));
   }
 
   /// The tree over the blocks' numbers: each lane takes as many that follow each other, then the lanes meet.
