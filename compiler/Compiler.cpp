@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <map>
+#include <mutex>
 
 namespace coll {
 
@@ -23,6 +24,12 @@ struct Program::State {
   Sources sources;
   std::unique_ptr<sema::Program> checked;
   std::vector<Member> members;
+  /// Of each member, what `emittable` has found.
+  struct Emittable {
+    std::once_flag found;
+    std::vector<DType> dtypes;
+  };
+  std::vector<Emittable> emittable;
   std::vector<Workspace> workspaces;
 };
 
@@ -53,7 +60,7 @@ const char *orderName(sema::Order order) {
   return "";
 }
 
-Member describe(const sema::Member &member, const Sources &sources) {
+Member describe(const sema::Member &member) {
   Member out;
   out.name = member.name;
   out.algorithm = member.local;
@@ -70,9 +77,6 @@ Member describe(const sema::Member &member, const Sources &sources) {
   out.maxBytes = member.algorithm->maxBytes;
   out.order = orderName(member.algorithm->order);
   for (const ast::TuneAxis *axis : member.algorithm->tune) out.tune.emplace_back(axis->name.text, axis->values);
-  for (DType type : member.dtypes)
-    if (isLowered(member, type, sources)) out.loweredDtypes.push_back(type);
-  out.lowered = !out.loweredDtypes.empty();
   return out;
 }
 
@@ -87,7 +91,8 @@ std::unique_ptr<Program> Program::parse(std::string text, std::string fileName, 
   program->state->checked = sema::analyse(std::move(file), standardLibraryText, sources, engine);
   if (!program->state->checked) return nullptr;
   for (const sema::Member &member : program->state->checked->members)
-    program->state->members.push_back(describe(member, sources));
+    program->state->members.push_back(describe(member));
+  program->state->emittable = std::vector<State::Emittable>(program->state->members.size());
   for (const sema::Workspace &workspace : program->state->checked->workspaces) {
     Workspace &out = program->state->workspaces.emplace_back();
     out.name = workspace.decl->name.text;
@@ -101,6 +106,16 @@ const std::vector<Member> &Program::members() const { return state->members; }
 const Member *Program::find(std::string_view name) const {
   const sema::Member *member = state->checked->find(name);
   return member ? &state->members[std::size_t(member - state->checked->members.data())] : nullptr;
+}
+
+const std::vector<DType> &Program::emittable(const Member &asked) const {
+  const sema::Member &member = *state->checked->find(asked.name);
+  State::Emittable &known = state->emittable[std::size_t(&member - state->checked->members.data())];
+  std::call_once(known.found, [&] {
+    for (DType type : member.dtypes)
+      if (isLowered(member, type, state->sources)) known.dtypes.push_back(type);
+  });
+  return known.dtypes;
 }
 
 std::string Program::printAst() const { return ast::print(*state->checked->files.front()); }

@@ -26,37 +26,38 @@ static std::string sizeText(std::uint64_t bytes) {
 }
 
 /// The types a member can be emitted for; of one that cannot be, those it is offered for.
-static const std::vector<DType> &emittable(const Member &member) {
-  return member.lowered ? member.loweredDtypes : member.dtypes;
+static const std::vector<DType> &typesOf(const Program &program, const Member &member) {
+  const std::vector<DType> &emittable = program.emittable(member);
+  return emittable.empty() ? member.dtypes : emittable;
 }
 
 /// The types that a member is offered for and cannot be emitted for yet.
-static std::string notYet(const Member &member) {
+static std::string notYet(const Program &program, const Member &member) {
   std::vector<DType> missing = member.dtypes;
-  llvm::erase_if(missing, [&](DType type) { return llvm::is_contained(emittable(member), type); });
+  llvm::erase_if(missing, [&](DType type) { return llvm::is_contained(typesOf(program, member), type); });
   return missing.empty() ? "" : "; not yet " + join(keywords(missing), " ");
 }
 
-static std::string memberLine(const Member &member, bool canEmit, std::size_t width) {
+static std::string memberLine(const Program &program, const Member &member, bool canEmit, std::size_t width) {
   const std::string ranks = std::to_string(member.minRanks) + ".." + std::to_string(member.maxRanks) + " ranks";
   std::string name = member.name;
   name.resize(std::max(width, name.size()), ' ');
   return llvm::formatv(
              "{0} {1,-13} {2,-15} {3}{4}{5}{6}\n", name, ranks,
-             member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(emittable(member)), " "),
+             member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(typesOf(program, member)), " "),
              member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
-             member.usesMulticast ? "; uses multicast" : "", canEmit ? notYet(member) : "; not there yet")
+             member.usesMulticast ? "; uses multicast" : "", canEmit ? notYet(program, member) : "; not there yet")
       .str();
 }
 
-static llvm::json::Value toJson(const std::string &source, const Member &member, bool canEmit) {
+static llvm::json::Value toJson(const std::string &source, const Program &program, const Member &member, bool canEmit) {
   return llvm::json::Object{{"source", llvm::json::fixUTF8(source)},
                             {"member", member.name},
                             {"collective", member.collective},
                             {"algorithm", member.algorithm},
                             {"minRanks", member.minRanks},
                             {"maxRanks", member.maxRanks},
-                            {"dtypes", llvm::json::Array(keywords(emittable(member)))},
+                            {"dtypes", llvm::json::Array(keywords(typesOf(program, member)))},
                             {"ops", llvm::json::Array(keywords(member.ops))},
                             {"maxBytes", static_cast<std::int64_t>(member.maxBytes)},
                             {"usesMulticast", member.usesMulticast},
@@ -79,8 +80,8 @@ static Exit list(const Arguments &arguments) {
     const auto &program = programs[i];
     for (const Member &member : program->members()) {
       const bool emitted = canEmit(*program, member);
-      text += memberLine(member, emitted, width);
-      array.push_back(toJson(source, member, emitted));
+      text += memberLine(*program, member, emitted, width);
+      array.push_back(toJson(source, *program, member, emitted));
     }
   }
   if (array.empty() && !arguments.has("--json")) text = "`" + arguments.what() + "` has no algorithm\n";

@@ -143,7 +143,8 @@ static std::string reasonAgainst(const Program &program, const Instance &instanc
 
 bool coll::tool::canEmit(const Program &program, const Member &member) {
   DType type = defaultDType(member);
-  if (member.lowered && !llvm::is_contained(member.loweredDtypes, type)) type = member.loweredDtypes.front();
+  const std::vector<DType> &emittable = program.emittable(member);
+  if (!emittable.empty() && !llvm::is_contained(emittable, type)) type = emittable.front();
   return reasonAgainst(program, {member.name, member.minRanks, type, defaultOp(member)}).empty();
 }
 

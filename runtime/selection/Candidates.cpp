@@ -57,7 +57,7 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
   for (const Member &member : program.members()) {
     if (member.collective != collective) continue;
     onlyCopies &= member.ops.empty();
-    if (!member.lowered || (!options.algorithm.empty() && !isNamedBy(member, options.algorithm))) continue;
+    if (program.emittable(member).empty() || (!options.algorithm.empty() && !isNamedBy(member, options.algorithm))) continue;
     if (!options.order.empty() && !member.ops.empty() && member.order != options.order) continue;
     if (member.unsplitBytes > options.unsplitBytes) continue;
     // Who names one means its loops.

@@ -117,8 +117,9 @@ TEST(Selector, AnswersForEverySize) {
       const auto steps = selector.steps(call);
       const std::uint64_t most = steps.empty() ? 0 : steps.back().upTo;
       for (std::uint64_t bytes : {std::uint64_t(0), std::uint64_t(5), std::uint64_t(300'000), UINT64_MAX})
-        if (!steps.empty() && bytes <= most)
+        if (!steps.empty() && bytes <= most) {
           EXPECT_TRUE(selector.choose({bytes, DType::F32, ranks})) << collective << " " << bytes;
+        }
     }
   }
 }
@@ -134,7 +135,9 @@ TEST(Selector, ChoosesTheQuickestThatWasMeasured) {
           selector.choose({bytes, *parseDType(section.dtype), section.ranks, section.inplace});
       for (const auto &[name, curve] : section.curves)
         for (const Point &point : curve.points)
-          if (point.bytes == bytes) EXPECT_LE(choice.nanoseconds, point.nanoseconds) << name << " " << bytes;
+          if (point.bytes == bytes) {
+            EXPECT_LE(choice.nanoseconds, point.nanoseconds) << name << " " << bytes;
+          }
     }
   }
 }
@@ -144,8 +147,9 @@ TEST(Selector, NeverGivesAMemberMoreThanItTakes) {
   for (const Selector::Step &step : selector.steps({0, DType::F32, 2}))
     for (const Choice &choice : step.choices)
       for (const Member &member : library("allreduce").members())
-        if (member.algorithm == choice.name && &step != &selector.steps({0, DType::F32, 2}).back())
+        if (member.algorithm == choice.name && &step != &selector.steps({0, DType::F32, 2}).back()) {
           EXPECT_LE(step.upTo, member.maxBytes ? member.maxBytes : UINT64_MAX) << choice.name;
+        }
   EXPECT_FALSE(selectorOf({.algorithm = "oneshot"}).choose({1ull << 33, DType::F32, 2}));
 }
 

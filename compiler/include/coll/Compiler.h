@@ -27,8 +27,6 @@ struct Member {
   bool outOfPlace = false;          ///< not for callers that use the contract's `inplace`
   bool usesMulticast = false;       ///< where the team has it; elsewhere its loops do the same
   unsigned unsplitBytes = 8;        ///< aligned stores of so many bytes must arrive whole; up to 8, PTX promises it
-  std::vector<DType> loweredDtypes; ///< those of `dtypes` that this compiler can emit
-  bool lowered = true;              ///< whether there are any
 };
 
 /// What to make of a program.
@@ -104,6 +102,8 @@ public:
   /// `allreduce.oneshot.ll`, `oneshot.ll` if only one collective has it, `oneshot` if it has one mode. Null if there
   /// is none or more than one.
   const Member *find(std::string_view name) const;
+  /// Those of a member's `dtypes` that this compiler can emit. Found when first asked for, by any thread.
+  const std::vector<DType> &emittable(const Member &member) const;
 
   /// The syntax tree as text that parses again.
   std::string printAst() const;
