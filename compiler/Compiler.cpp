@@ -47,7 +47,8 @@ bool isLowered(const sema::Member &member, DType type, const Sources &sources) {
   const auto op = member.ops.empty() ? std::nullopt : std::optional(member.ops.front());
   auto ir = ir::build(member, member.algorithm->minRanks, type, op, sources, engine);
   passes::Context context{engine, ignored};
-  return ir && passes::expandSyncModes(*ir, context) && passes::formPacketLoops(*ir, context) &&
+  return ir && passes::expandSyncModes(*ir, context) && passes::splitByLength(*ir, context) &&
+         passes::formPacketLoops(*ir, context) && passes::orderRankLoops(*ir, context) &&
          passes::forwardOwnSlot(*ir, context) && passes::checkEmittable(*ir, context);
 }
 

@@ -14,6 +14,10 @@ static std::uint64_t groupOf(const ir::Program &program, const std::string &name
   return 1;
 }
 
+static bool sharesRows(const ir::Program &program) {
+  return llvm::any_of(program.values, [](const ir::Value &v) { return v.length.isPieceOfRows(); });
+}
+
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
   const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
@@ -33,6 +37,16 @@ std::vector<Extents> countClasses(const ir::Program &program) {
       if (program.maxBytes && program.product(b.extents, counts) * sizeOf(b.dtype) > program.maxBytes) return;
     if (std::find(all.begin(), all.end(), counts) == all.end()) all.push_back(counts);
   };
+  // Rows that the ranks share: pieces of up to three packets, full, short and empty.
+  if (sharesRows(program)) {
+    for (const auto &[rows, length] : std::initializer_list<std::pair<std::uint64_t, std::uint64_t>>{
+             {1, 1}, {n - 1, 2}, {n, unit + 1}, {2 * n + 1, unit}, {3 * n, unit}}) {
+      Extents counts;
+      for (const std::string &e : program.extents) counts[e] = e == program.extents.back() ? length : rows;
+      add(counts);
+    }
+    classes.clear();
+  }
   for (std::uint64_t c : classes) {
     Extents counts;
     for (const std::string &e : program.extents) counts[e] = c;
@@ -41,13 +55,6 @@ std::vector<Extents> countClasses(const ir::Program &program) {
     for (const std::string &e : program.extents) counts[e] = e == program.extents.front() ? 2 : c;
     add(counts);
   }
-  // Rows of two elements, shared by the ranks: pieces that are full, short and empty.
-  if (llvm::any_of(program.values, [](const ir::Value &v) { return v.length.isPieceOfRows(); }))
-    for (std::uint64_t c : {2 * n + 1, 3 * n, n - 1, classes.back()}) {
-      Extents counts;
-      for (const std::string &e : program.extents) counts[e] = e == program.extents.back() ? 2 : c;
-      add(counts);
-    }
   // Vectors of unrelated lengths: each nearly or wholly empty where the others are long, and the other way round. A message
   // with a count is sent all the same.
   if (const std::vector<ir::Length> domains = program.domains(); domains.size() > 1)
