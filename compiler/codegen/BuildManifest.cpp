@@ -11,6 +11,8 @@ using namespace ir;
 
 namespace {
 
+constexpr unsigned kRowUnits = 2112;
+
 bool hasPieces(const Program &program) {
   return llvm::any_of(program.values, [](const Value &v) { return v.length.kind == Length::Kind::Piece && !v.length.ofRows; });
 }
@@ -227,6 +229,10 @@ Manifest buildManifest(const Program &program) {
   if (!m.domain.rows) return m;
   // As coll::kRowPackets and the words of shared memory of the device headers, which a test compares.
   m.rowPackets = 16, m.maxRowPackets = 1024 * 32;
+  if (wire.together > 1) { // as coll::kRowUnits: a warp has 15 pieces for each 8 lanes
+    const unsigned piece = wire.pieceBytes(), unit = std::min(16u, piece & -piece);
+    m.maxRowPackets = kRowUnits / (wire.together / 8 * 15 * (piece / unit)) * wire.together;
+  }
   walk(program.body, [&](const Stmt &s) {
     if (const auto *reduce = std::get_if<RowReduce>(&s.op()); reduce) m.rowUnit = std::max(m.rowUnit, reduce->group); // powers of two
   });

@@ -60,7 +60,7 @@ Wire Program::wire() const {
     together = std::max(together, own.together);
   }
   if (together > 1) elements = std::lcm(elements, std::max(1u, 8 / sizeOf(packetType()))); // bytes of whole words of 8
-  if (together == 1 && elements && !std::has_single_bit(elements) && goesByRows()) elements = rowPacket(packetType());
+  if (elements && !std::has_single_bit(elements) && goesByRows()) elements = rowPacket(packetType());
   if (mailed && sizeOf(dtype) < 4 && elements * sizeOf(dtype) % 2) elements = std::lcm(elements, 4 / sizeOf(dtype));
   const unsigned bytes = elements * sizeOf(packetType());
   if (elements == 0 || (bytes == wire.pieceBytes() && together == wire.together)) return wire;

@@ -54,9 +54,12 @@ private:
   void rowLoop(const PacketLoop &loop) {
     if (program.domains().size() > 1) refuse(loop.body.front(), "a statement by rows beside vectors of another length");
     if (loop.domain.kind == Length::Kind::Piece && !loop.domain.ofRows) splitByElements(loop.body.front());
-    // Sums go by a tree, of which a packet is a branch.
-    if (program.wire().together > 1 || (program.pieceElements() & (program.pieceElements() - 1)))
-      refuse(loop.body.front(), "a statement by rows beside mailboxes of this sync mode");
+    walk(loop.body, [&](const Stmt &stmt) {
+      const auto *reduce = std::get_if<RowReduce>(&stmt.op());
+      if (!reduce || program.wire().together == 1) return;
+      if (reduce->group) refuse(stmt, "a scale of each group beside mailboxes in lines of 128 bytes");
+      if (sizeOf(program.values[reduce->value].dtype) > 4) refuse(stmt, "a row of 8-byte numbers beside mailboxes in lines of 128 bytes");
+    });
     walk(loop.body, [&](const Stmt &stmt) {
       const ValueId v = resultOf(stmt);
       if (std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count))

@@ -111,13 +111,16 @@ std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_
   return large ? UINT64_MAX : value;
 }
 
-std::uint64_t LaunchPlan::packetElements() const {
-  return std::max<std::uint64_t>(1, manifest.packetBytes / sizeOf(manifest.dtype));
+std::uint64_t LaunchPlan::groupElements() const {
+  return std::max<std::uint64_t>(1, std::uint64_t(manifest.packetBytes) * manifest.packetsTogether / sizeOf(manifest.dtype));
+}
+
+std::uint64_t LaunchPlan::packetsIn(std::uint64_t elements) const {
+  return (elements / groupElements() + (elements % groupElements() != 0)) * manifest.packetsTogether;
 }
 
 std::uint64_t LaunchPlan::packetsOfRow(std::span<const std::uint64_t> extents) const {
-  const std::uint64_t length = product(row, extents);
-  return length / packetElements() + (length % packetElements() != 0);
+  return packetsIn(product(row, extents));
 }
 
 static unsigned usualCtas(const Manifest &manifest) {
@@ -169,9 +172,7 @@ std::uint64_t LaunchPlan::packetsOf(std::uint64_t elements, bool split) const {
     const std::uint64_t unit = 16 / size, ranks = manifest.ranks;
     elements = ((elements + ranks - 1) / ranks + unit - 1) / unit * unit;
   }
-  const std::uint64_t together = manifest.packetsTogether;
-  const std::uint64_t perGroup = std::max<std::uint64_t>(1, manifest.packetBytes * together / size);
-  return (elements + perGroup - 1) / perGroup * together;
+  return packetsIn(elements);
 }
 
 std::uint64_t LaunchPlan::packetsAtOnce(std::span<const std::uint64_t> extents) const {
@@ -211,7 +212,8 @@ Error beyondCapacity(const Manifest &manifest, const std::string &what, std::uin
 }
 
 std::uint64_t LaunchPlan::mostRowElements() const {
-  return std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads) * packetElements();
+  return std::min<std::uint64_t>(manifest.maxRowPackets, manifest.rowPackets * manifest.maxThreads) / manifest.packetsTogether *
+         groupElements();
 }
 
 /// A row is whole packets in a slot, and all of it is in the registers of the threads that share it.
@@ -228,9 +230,9 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements do not fit into registers; they may have " +
                std::to_string(mostRowElements()));
   if (manifest.capacity && length != 0 &&
-      ofRow * packetElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
+      ofRow / manifest.packetsTogether * groupElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
     return beyondCapacity(manifest, "rows of `" + name + "` = " + std::to_string(length) +
-                                        " elements, each in whole packets of " + std::to_string(packetElements()) + ",",
+                                        " elements, each in whole packets of " + std::to_string(groupElements()) + ",",
                           manifest.capacity);
   return {};
 }

@@ -97,7 +97,8 @@ private:
     std::vector<unsigned> extents;
     std::vector<std::pair<unsigned, std::uint64_t>> groups; ///< (extent, n): so many whole groups of n
   };
-  std::uint64_t packetElements() const;
+  std::uint64_t groupElements() const; ///< of as many packets as come together
+  std::uint64_t packetsIn(std::uint64_t elements) const;
   std::uint64_t packetsOf(std::uint64_t elements, bool split) const;
   bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;

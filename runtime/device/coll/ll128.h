@@ -32,7 +32,7 @@ constexpr u32 kPayloadOfBlock = 16 * kPiecesOfBlock;
 template <class T>
 struct Packet : coll::Packet<T, 32> {
   using Piece = coll::Packet<T, 16>;
-  static constexpr bool kInPieces = true;
+  static constexpr bool kInPieces = true, kOfWarps = true;
   static constexpr u32 kPieces = 2;
 
   static constexpr u32 kElementsOfWarp = kWarp / kLanes * kPayloadOfBlock / sizeof(T);

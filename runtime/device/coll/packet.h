@@ -11,6 +11,7 @@ struct Packet {
   static constexpr u32 kBytes = kBytesOfAll, kElements = kBytes / sizeof(T), kWords = kBytes / 4;
   static constexpr u32 kAlignment = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : 4; ///< of a whole one in memory
   static constexpr bool kInPieces = false; ///< whether it is scattered over its vector, as in ll128.h
+  static constexpr bool kOfWarps = false;  ///< whether those of a warp lie among each other
   u32 word[kWords];
 
   /// How many packets `elements` take, the last one perhaps short.

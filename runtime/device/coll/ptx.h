@@ -429,7 +429,7 @@ __device__ inline float shuffleXor(float v, u32 mask) { return __shfl_xor_sync(0
 
 /// Words of a CTA's shared memory, for what its threads tell each other. Words that another CTA of the cluster writes may
 /// be read after the clusterSync that follows.
-constexpr u32 kSharedWords = 2048;
+constexpr u32 kSharedWords = 4384;
 namespace detail {
 __device__ inline float *sharedWords() {
   __shared__ float words[kSharedWords];

@@ -3,7 +3,9 @@
 //
 // A row is summed as a balanced binary tree over its elements, padded with zeros: first those of a packet, then the
 // packets of a warp, 32 that follow each other, then these blocks. So the result does not depend on how many packets,
-// threads or CTAs there are, and is the same on all ranks, for all sync modes and grids.
+// threads or CTAs there are, and is the same on all ranks, for all sync modes and grids. Packets in the lines of `ll128` lie
+// among each other in the row: there the units of 16 bytes take the packets' place, and warps find those of a block in
+// shared memory.
 #pragma once
 
 #include "coll/arithmetic.h"
@@ -13,6 +15,7 @@ namespace coll {
 /// The two ways to go over a matrix, see OnePacket and AnyPackets: at most one packet of a row for each thread, all whole
 /// and aligned, or up to kRowPackets of any kind.
 constexpr u32 kRowPackets = 16;
+constexpr u32 kRowUnits = 2112; ///< of 16 bytes, of a row in lines: its words of shared memory, before those of their blocks
 struct OneRowPacket {
   static constexpr bool kWhole = true;
   static constexpr u32 kPackets = 1;
@@ -230,6 +233,7 @@ private:
 
   template <class Op, class W>
   __device__ W partOf(u32 k, Elements<W, kElements> f) const {
+    if constexpr (P::kOfWarps) return noteUnits<Op>(k, f), W(0);
     if constexpr (!Shape::kWhole) {
       const u32 left = detail::elementsFrom(u64(packet(k)) * kElements, length, kElements);
 #pragma unroll
@@ -240,6 +244,56 @@ private:
   }
 
   __device__ u32 blockOf(u32 k) const { return packet(k) / 32; }
+  /// The words of shared memory that belong to the next meeting.
+  __device__ u32 words() const { return group.meetings % 2 * ptx::kSharedWords / 2; }
+  /// Before other CTAs' shared memory is written.
+  __device__ void startOthers() const {
+    if (group.ctas > 1 && !group.started) ptx::clusterWait();
+    group.started = true;
+  }
+
+  /// Each unit's part of the row goes to the CTA that makes its block.
+  template <class Op, class W>
+  __device__ void noteUnits(u32 k, const Elements<W, kElements> &f) const {
+    constexpr u32 kUnit = P::Piece::kElements;
+    startOthers();
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n) {
+      if (!has(k) || !P::hasPiece(packet(k), n, length)) continue;
+      const u32 unit = P::piece(packet(k), n);
+      W v[kUnit];
+#pragma unroll
+      for (u32 e = 0; e < kUnit; ++e)
+        v[e] = Shape::kWhole || u64(unit) * kUnit + e < length ? f.value[n * kUnit + e] : Op::template nothing<W>();
+      if (group.ctas > 1) detail::Words<W>::storeOf(unit / 32 % group.ctas, words(), unit, detail::treeOf<Op, kUnit>(v));
+      else detail::Words<W>::store(words(), unit, detail::treeOf<Op, kUnit>(v));
+    }
+  }
+  /// Each warp makes some of the blocks of 32 units, and tells them as `tell` does.
+  template <class Op, class W>
+  __device__ u32 tellOfUnits(u32 units) const {
+    using Words = detail::Words<W>;
+    const u32 base = words(), blocks = base + kRowUnits, lane = threadIdx.x % 32;
+    startOthers();
+    sync();
+#pragma unroll 1
+    for (u32 b = blockIdx.x % group.ctas + threadIdx.x / 32 * group.ctas; b * 32 < units; b += blockDim.x / 32 * group.ctas) {
+      const u32 unit = b * 32 + lane;
+      const W v = detail::treeOfLanes<Op, 32>(unit < units ? Words::load(base, unit) : Op::template nothing<W>());
+      if (group.ctas > 1) {
+        if (lane < group.ctas) Words::storeOf(lane, blocks, b, v);
+      } else if (lane == 0) {
+        Words::store(blocks, b, v);
+      }
+    }
+    ++group.meetings;
+    sync();
+    return blocks;
+  }
+  __device__ void sync() const {
+    if (group.ctas > 1) ptx::clusterSync();
+    else ptx::ctaSync();
+  }
 
   /// Groups of kBlocks blocks of 32 packets. A maximum is the same in any order.
   template <u32 kBlocks>
@@ -260,9 +314,8 @@ private:
   template <class Op, class W>
   __device__ u32 tell(const W (&part)[kPackets]) const {
     using Words = detail::Words<W>;
-    const u32 blocks = (packets + 31) / 32, lane = threadIdx.x % 32, base = group.meetings % 2 * ptx::kSharedWords / 2;
-    if (group.ctas > 1 && !group.started) ptx::clusterWait();
-    group.started = true;
+    const u32 blocks = (packets + 31) / 32, lane = threadIdx.x % 32, base = words();
+    startOthers();
 #pragma unroll 1
     for (u32 k = 0; k < kPackets && blockOf(k) < blocks; ++k) {
       const W v = detail::treeOfLanes<Op, 32>(has(k) ? part[k] : Op::template nothing<W>());
@@ -273,14 +326,20 @@ private:
       }
     }
     ++group.meetings;
-    if (group.ctas > 1) ptx::clusterSync();
-    else ptx::ctaSync();
+    sync();
     if (launch.begun) launch.settled = true; // all have read the epoch
     return base;
   }
   template <class Op, class W>
   __device__ W meet(const W (&part)[kPackets]) const {
-    return ofBlocks<Op, W>((packets + 31) / 32, tell<Op>(part));
+    if constexpr (P::kOfWarps) {
+      const u32 units = u32((length + P::Piece::kElements - 1) / P::Piece::kElements);
+      const u32 blocks = tellOfUnits<Op, W>(units);
+      if (launch.begun) launch.settled = true;
+      return ofBlocks<Op, W>((units + 31) / 32, blocks);
+    } else {
+      return ofBlocks<Op, W>((packets + 31) / 32, tell<Op>(part));
+    }
   }
 
   /// The tree over the blocks' numbers: each lane takes as many that follow each other, then the lanes meet.

@@ -48,6 +48,7 @@ template <class T, u32 kPieceBytes>
 struct LinePacket : detail::InUnits<T, 2 * kPieceBytes, detail::unitOf(kPieceBytes)> {
   using Base = detail::InUnits<T, 2 * kPieceBytes, detail::unitOf(kPieceBytes)>;
   using Piece = typename Base::Piece;
+  static constexpr bool kOfWarps = true;
   static constexpr u32 kUnits = Base::kPieces / 2; ///< of each of the two
   static constexpr u32 kElementsOfWarp = ll128::kWarp / ll128::kLanes * ll128::kPiecesOfBlock * (kPieceBytes / sizeof(T));
 

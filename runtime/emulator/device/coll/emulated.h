@@ -15,7 +15,7 @@ struct Coordinates {
 };
 
 /// Words of 4 bytes of a CTA's shared memory.
-constexpr unsigned kSharedWords = 2048;
+constexpr unsigned kSharedWords = 4384;
 
 /// The most ranks that an address of all of them may stand for.
 constexpr unsigned kMostRanks = 72;
