@@ -2,6 +2,7 @@
 
 #include "check/Counts.h"
 #include "check/Dataflow.h"
+#include "check/Launches.h"
 #include "check/Order.h"
 #include "check/Report.h"
 
@@ -12,45 +13,6 @@
 
 namespace coll::check {
 namespace {
-
-/// The kinds of launches that differ.
-struct Launches {
-  int classes = 1;
-  std::vector<Schedule> schedules;
-  std::vector<LaunchKind> kinds;       ///< of the schedules
-  std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
-
-  void note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts) {
-    std::size_t i = schedules.size();
-    while (i > 0 && !schedules[i - 1].sameAs(schedule)) --i;
-    if (i == 0) {
-      schedules.push_back(std::move(schedule)), kinds.push_back(kind), alike.emplace_back();
-      i = schedules.size();
-    }
-    alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
-  }
-
-  /// What the packets of the first class and of class `c` do. In a launch with any packets the first class has some.
-  Launches seenFrom(int c) const {
-    Launches part;
-    part.classes = 2;
-    for (std::size_t i = 0; i < schedules.size(); ++i) {
-      Schedule schedule;
-      for (ScheduledEvent e : schedules[i].events) {
-        if (e.packets == c) e.packets = 1;
-        else if (e.packets > 0) continue;
-        schedule.events.push_back(e);
-      }
-      part.note(std::move(schedule), kinds[i], alike[i]);
-    }
-    return part;
-  }
-
-  bool sameAs(const Launches &o, int ranks) const {
-    return std::equal(schedules.begin(), schedules.end(), o.schedules.begin(), o.schedules.end(),
-                      [&](const Schedule &a, const Schedule &b) { return a.sameByRank(b, ranks); });
-  }
-};
 
 class Proof {
 public:
@@ -114,10 +76,8 @@ private:
   // looked at beside the first, which is in every launch: those that are in the same kinds of launches, together.
   void takeApart() {
     launches.classes = classes.count();
-    for (int c = 1; c < classes.count() && classes.count() > 2; ++c) {
-      Launches part = launches.seenFrom(c);
-      if (llvm::none_of(parts, [&](const Launches &other) { return other.sameAs(part, program.ranks); })) parts.push_back(std::move(part));
-    }
+    if (classes.count() <= 2) return;
+    for (const int c : launches.classesThatDiffer(program.ranks)) parts.push_back(launches.seenFrom(c));
   }
 
   /// Whether a launch in chunks may have a chunk of schedule `b` right after one of `a`: a full one before any other, of

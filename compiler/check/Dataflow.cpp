@@ -158,7 +158,7 @@ bool Dataflow::barrier(const Step &step) {
     if (there.kind != Kind::Barrier || there.index != step.index) return false;
   }
   for (Rank &r : ranks) ++r.at;
-  causality.barrier();
+  if (expansion.reaches) causality.barrier();
   record(Kind::Barrier, 0, ir::kNone, ir::kNone, step);
   return true;
 }
@@ -173,6 +173,8 @@ std::optional<std::uint64_t> Dataflow::extent(int rank, const Step &step) {
     if ((step.kind == Kind::Poll || step.kind == Kind::Read) && step.index != rank) continue;
     if (program.values[operand].spread == ir::Spread::Everywhere || program.values[operand].everyRow) continue; // as long as there is need
     const std::int64_t has = r.elements[operand];
+    const bool pieces = expansion.lengths[step.length].kind == ir::Length::Kind::Piece;
+    if (has >= 0 && std::uint64_t(has) == n) continue;
     const std::string name = "`" + program.values[operand].name + "`";
     if (has < 0) {
       refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
@@ -180,21 +182,18 @@ std::optional<std::uint64_t> Dataflow::extent(int rank, const Step &step) {
              "give it a value on every rank before it is used");
       return std::nullopt;
     }
-    const bool pieces = expansion.lengths[step.length].kind == ir::Length::Kind::Piece;
-    if (std::uint64_t(has) != n && pieces && r.pieces[operand] != step.piece) {
+    if (pieces && r.pieces[operand] != step.piece) {
       refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
              name + " is piece " + std::to_string(r.pieces[operand]) + " on rank " + std::to_string(rank) + " where piece " +
                  std::to_string(step.piece) + " is used, and pieces may differ in length",
              "use pieces of the same number together");
       return std::nullopt;
     }
-    if (std::uint64_t(has) != n) {
-      refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
-             name + " has " + std::to_string(has) + " elements on rank " + std::to_string(rank) + " where " +
-                 std::to_string(n) + " are used",
-             "use slices of equal length");
-      return std::nullopt;
-    }
+    refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+           name + " has " + std::to_string(has) + " elements on rank " + std::to_string(rank) + " where " +
+               std::to_string(n) + " are used",
+           "use slices of equal length");
+    return std::nullopt;
   }
   return n;
 }
@@ -410,7 +409,7 @@ void Dataflow::signal(int rank, const Step &step) {
                       std::to_string(rank) + " in one launch, and its reader cannot tell whose data has arrived",
                   "give every sender of a launch its own slot");
   if (!a.signal) {
-    a = {&step, rank, !r.branches, causality.release(rank)};
+    a = {&step, rank, !r.branches, expansion.reaches ? causality.release(rank) : Causality::Snapshot(), {}};
     mail.announced.push_back(step.slot);
     if (r.branches) r.announced.push_back(step.slot);
   }
@@ -421,7 +420,7 @@ bool Dataflow::await(int rank, const Step &step) {
   const Announcement &a = mail.announcements[step.slot];
   if (!a.signal || !a.visible) return false;
   if (expansion.adds(step.slot) && int(a.counted.size()) < program.ranks) return false;
-  causality.acquire(rank, a.released);
+  if (expansion.reaches) causality.acquire(rank, a.released);
   record(step.kind, rank, ir::kNone, step.slot, step);
   return true;
 }

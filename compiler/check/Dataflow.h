@@ -116,6 +116,7 @@ private:
   void reportAlone(int r, int other, std::string text);
   int senderOf(int slot, int packets, int &rank) const;
   int announcerOf(int slot, int &rank) const;
+  bool isLeft(int position) const;
   void reportLeftovers();
 };
 

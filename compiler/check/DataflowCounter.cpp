@@ -29,7 +29,7 @@ void Dataflow::count(int rank, const Step &step) {
                   slotText(expansion, step.slot) + " is announced twice by rank " + std::to_string(rank) +
                       " in one launch, and its owner counts one for each rank",
                   "announce a slot once, after all that is added to it");
-  const Causality::Snapshot released = causality.release(rank);
+  const Causality::Snapshot released = expansion.reaches ? causality.release(rank) : Causality::Snapshot();
   if (!a.signal) a.signal = &step, a.from = rank, a.released = released, mail.announced.push_back(step.slot);
   for (std::size_t i = 0; i < released.size(); ++i) a.released[i] = std::max(a.released[i], released[i]);
   a.counted.push_back(rank);

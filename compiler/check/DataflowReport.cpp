@@ -133,26 +133,34 @@ void Dataflow::reportStuck() {
          ranks[start].branches ? "use two `forall`, one that sends and one that receives" : "send before waiting");
 }
 
+/// Whether what was sent to a slot, by its position in Mail::slots, has not been read, or not been cleared where it must be.
+bool Dataflow::isLeft(int position) const {
+  const Slot &s = mail.slots[position];
+  if (!s.sender) return false;
+  if (!s.reader) return true;
+  const int number = position / classes.count();
+  const bool empties = expansion.adds(number) || program.mailboxes[expansion.boxOf(number)].sync == ir::Sync::Sentinel;
+  return empties && !s.cleared && !expansion.deferred;
+}
+
 void Dataflow::reportLeftovers() {
-  llvm::sort(mail.used);
-  for (int i : mail.used) {
-    const Slot &s = mail.slots[i];
-    if (!s.sender) continue;
-    const int packets = i % classes.count(), number = i / classes.count();
-    const SlotName &name = expansion.slots[number];
-    const bool adds = expansion.adds(number), empties = adds || program.mailboxes[name.box].sync == ir::Sync::Sentinel;
-    if (s.reader && (s.cleared || expansion.deferred || !empties)) continue;
-    if (s.reader)
-      return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
-                    event(name.owner, *s.reader, packets),
-                    "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
-                        " is not cleared after it has been read, so a later launch " + (adds ? "adds to it" : "takes it for its own data"),
-                    "clear the slot after its last read, as far as it was sent to");
-    return refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, packets), {},
+  int first = ir::kNone;
+  for (int i : mail.used)
+    if (isLeft(i) && (first == ir::kNone || i < first)) first = i;
+  if (first == ir::kNone) return;
+  const Slot &s = mail.slots[first];
+  const int packets = first % classes.count(), number = first / classes.count();
+  if (s.reader)
+    return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
+                  event(expansion.slots[number].owner, *s.reader, packets),
                   "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
-                      " is not read in its launch, so it may land on the data of a later one",
-                  "read every slot that is sent to, or do not send");
-  }
+                      " is not cleared after it has been read, so a later launch " +
+                      (expansion.adds(number) ? "adds to it" : "takes it for its own data"),
+                  "clear the slot after its last read, as far as it was sent to");
+  refute(Refutation::Kind::OrphanSend, event(s.from, *s.sender, packets), {},
+         "what rank " + std::to_string(s.from) + " sends to " + slotText(expansion, number) +
+             " is not read in its launch, so it may land on the data of a later one",
+         "read every slot that is sent to, or do not send");
 }
 
 } // namespace coll::check

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace coll::check {
 namespace {
@@ -40,6 +41,8 @@ private:
   bool anyOrder = false; ///< the formula is made as if no order were promised, to see what is wrong
   std::optional<Refutation> refutation;
   std::vector<Symbols::Leaf> want, have;
+  std::vector<Symbols::Leaf> wanted;                 ///< the last of a reduction: mostly that of every rank
+  std::set<std::pair<Node, std::int64_t>> complete; ///< what has been seen to be made of that
 
   ir::Index::Lookup scope(const ir::Ensures &e, int me, int variable, int contributor) const {
     return [this, &e, me, variable, contributor](llvm::StringRef name) -> std::optional<std::int64_t> {
@@ -81,6 +84,8 @@ private:
         contribution(e, r, scope(e, me, variable, r), next);
         if (exactTree) expected = r ? symbols.combine(*program.op, expected, next) : next;
       }
+      std::sort(want.begin(), want.end());
+      if (want != wanted) wanted = want, complete.clear();
     }
     for (const Segment &s : held)
       if (!(e.kind == ir::Ensures::Kind::Copy ? sameNode(s, expected)
@@ -231,10 +236,11 @@ private:
   static bool sameNode(const Segment &a, const Segment &b) { return a.node == b.node && a.shift == b.shift; }
 
   bool sameLeaves(const Segment &s) {
+    if (complete.count({s.node, s.shift})) return true;
     have.clear();
     if (!symbols.leaves(s.node, s.shift, program.op, want.size() + 1, have)) return false;
     std::sort(have.begin(), have.end());
-    std::sort(want.begin(), want.end());
+    if (have == want) complete.emplace(s.node, s.shift);
     return have == want;
   }
 

@@ -102,6 +102,7 @@ private:
              "there is no rank " + std::to_string(step.peer) + " that has a `" + program.buffers[slice.buffer].name +
                  "`, only " + std::to_string(program.ranks) + " ranks from 0 up",
              "");
+    out.reaches |= step.peer != rank;
     setLength(step, slice.length);
     step.isSlice = slice.length.kind != ir::Length::Kind::Whole;
     if (!step.isSlice) return;

@@ -84,6 +84,7 @@ struct Expansion {
   int maps = 1;          ///< thread maps that loops have
   bool polls = false;    ///< there is a Poll
   bool credits = false;  ///< there is a Credit
+  bool reaches = false;  ///< there are accesses of other ranks' arguments
 
   /// Whether a store that waits for a Poll may be all that orders it behind a plain access of another rank.
   bool relies() const { return clears || (weak && polls); }

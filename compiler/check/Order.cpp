@@ -74,14 +74,33 @@ Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
   return slots[slotBase[e.slot] + std::size_t(copy) * classes + e.packets];
 }
 
-// Ticks are compared as signed numbers, and in blocks of eight, so that baseline x86-64 does it in vectors.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define COLL_WITH_AVX2 __attribute__((target("avx2")))
+static const bool hasAvx2 = __builtin_cpu_supports("avx2");
+#else
+#define COLL_WITH_AVX2
+constexpr bool hasAvx2 = false;
+#endif
+
+// Most of the time of a proof goes here. Ticks are compared as signed numbers, and in blocks of eight, so that baseline
+// x86-64 does it in vectors; where there is an instruction for it, that takes a fifth.
 template <bool Least, class Tick>
-static void combineTicks(Tick *to, const Tick *from, std::size_t ticks) {
+__attribute__((always_inline)) static inline void combineBlocks(Tick *to, const Tick *from, std::size_t ticks) {
   for (std::size_t i = 0; i < ticks; i += 8)
     for (std::size_t j = 0; j < 8; ++j) {
       const auto a = std::int32_t(to[i + j]), b = std::int32_t(from[i + j]);
       to[i + j] = Tick((a > b) != Least ? a : b);
     }
+}
+
+template <bool Least, class Tick>
+COLL_WITH_AVX2 static void combineWide(Tick *to, const Tick *from, std::size_t ticks) {
+  combineBlocks<Least>(to, from, ticks);
+}
+
+template <bool Least, class Tick>
+static void combineTicks(Tick *to, const Tick *from, std::size_t ticks) {
+  hasAvx2 ? combineWide<Least>(to, from, ticks) : combineBlocks<Least>(to, from, ticks);
 }
 
 void Order::raise(Tick *to, const Tick *from) const {
@@ -143,7 +162,10 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
-  if (weak()) ++c.seen[c.own], c.snapshot = -1;
+  if (!weak()) return;
+  // That it has sent this, a rank tells with its next release: what shows by itself that it has arrived needs no other word.
+  ++c.seen[c.own];
+  (expansion.shows(e.slot) ? c.announced : c.snapshot) = -1;
 }
 
 void Order::receive(const ScheduledEvent &e, Chain &c) {
@@ -231,9 +253,8 @@ void Order::signal(const ScheduledEvent &e, Chain &c, int strand) {
 
 void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
   const Flag &f = flags[std::size_t(e.slot) * strands + strand];
-  raise(c.seen, sentClock(f.snapshot, 0));
-  raise(c.caused, sentClock(f.snapshot, 1));
-  if (c.passed) raise(c.passed, sentClock(f.snapshot, passedPart()));
+  // These clocks lie one after the other, in both.
+  combineTicks<false>(c.seen, sentClock(f.snapshot, 0), std::size_t(width) * (c.passed ? 3 : 2));
   // Who has seen the word knows that it was raised, which the snapshot that it came with does not tell.
   for (Tick *clock : {c.seen, c.caused}) clock[f.component] = std::max(clock[f.component], f.tick + 1);
   c.snapshot = -1;

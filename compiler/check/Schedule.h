@@ -28,26 +28,6 @@ struct Schedule {
     return std::equal(events.begin(), events.end(), o.events.begin(), o.events.end(),
                       [](const ScheduledEvent &a, const ScheduledEvent &b) { return a.sameAs(b); });
   }
-
-  /// Each rank does the same in the same order, whichever rank goes first where nothing orders them: what waits for what
-  /// is the same then.
-  bool sameByRank(const Schedule &o, int ranks) const {
-    if (events.size() != o.events.size()) return false;
-    return sameAs(o) || byRank(ranks).sameAs(o.byRank(ranks));
-  }
-
-private:
-  /// Rank after rank; what all take part in, with each.
-  Schedule byRank(int ranks) const {
-    std::vector<std::vector<ScheduledEvent>> of(static_cast<std::size_t>(ranks));
-    for (const ScheduledEvent &e : events)
-      if (e.kind != Step::Kind::Barrier) of[std::size_t(e.rank)].push_back(e);
-      else
-        for (auto &list : of) list.push_back(e);
-    Schedule all;
-    for (const auto &list : of) all.events.insert(all.events.end(), list.begin(), list.end());
-    return all;
-  }
 };
 
 } // namespace coll::check

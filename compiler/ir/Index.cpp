@@ -45,6 +45,8 @@ Index::Index() : Index(constant(0)) {}
 Index::Index(std::shared_ptr<const Node> n) : node(std::move(n)) {}
 
 Index Index::constant(std::int64_t value) {
+  static const Index zero(std::make_shared<const Node>(Node{Kind::Constant, 0, {}, {}, {}})); // by far the most
+  if (value == 0) return zero;
   return Index(std::make_shared<const Node>(Node{Kind::Constant, value, {}, {}, {}}));
 }
 
@@ -109,17 +111,21 @@ const std::string &Index::name() const { return node->name; }
 Index Index::left() const { return Index(node->left); }
 Index Index::right() const { return Index(node->right); }
 
-bool Index::uses(llvm::StringRef variable) const {
-  if (kind() == Kind::Variable) return name() == variable;
-  return kind() != Kind::Constant && (left().uses(variable) || right().uses(variable));
+bool Index::uses(llvm::StringRef variable) const { return uses(*node, variable); }
+
+bool Index::uses(const Node &node, llvm::StringRef variable) {
+  if (node.kind == Kind::Variable) return node.name == variable;
+  return node.kind != Kind::Constant && (uses(*node.left, variable) || uses(*node.right, variable));
 }
 
-bool Index::operator==(const Index &other) const {
-  if (node == other.node) return true;
-  if (kind() != other.kind()) return false;
-  if (kind() == Kind::Constant) return value() == other.value();
-  if (kind() == Kind::Variable) return name() == other.name();
-  return left() == other.left() && right() == other.right();
+bool Index::operator==(const Index &other) const { return same(*node, *other.node); }
+
+bool Index::same(const Node &a, const Node &b) {
+  if (&a == &b) return true;
+  if (a.kind != b.kind) return false;
+  if (a.kind == Kind::Constant) return a.value == b.value;
+  if (a.kind == Kind::Variable) return a.name == b.name;
+  return same(*a.left, *b.left) && same(*a.right, *b.right);
 }
 
 Index Index::substitute(llvm::StringRef variable, const Index &by) const {
@@ -128,12 +134,13 @@ Index Index::substitute(llvm::StringRef variable, const Index &by) const {
   return make(kind(), left().substitute(variable, by), right().substitute(variable, by));
 }
 
-std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const {
-  if (kind() == Kind::Constant) return value();
-  if (kind() == Kind::Variable) return lookup(name());
-  auto a = left().evaluate(lookup);
-  auto b = right().evaluate(lookup);
-  return a && b ? apply(kind(), *a, *b) : std::nullopt;
+std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const { return evaluate(*node, lookup); }
+
+std::optional<std::int64_t> Index::evaluate(const Node &node, const Lookup &lookup) {
+  if (node.kind == Kind::Constant) return node.value;
+  if (node.kind == Kind::Variable) return lookup(node.name);
+  const auto a = evaluate(*node.left, lookup), b = evaluate(*node.right, lookup);
+  return a && b ? apply(node.kind, *a, *b) : std::nullopt;
 }
 
 std::string Index::str() const {

@@ -49,18 +49,11 @@ static Member asMember(const Program &program, const Workspace &workspace) {
 static std::vector<Likeness> typesToCheck(const Program &program, const Member &member, const Arguments &arguments,
                                           int ranks) {
   const Instance first{member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)};
-  const auto notAsked = [&](const Instance &i) {
-    return (arguments.has("--dtype") && i.dtype != first.dtype) || (arguments.has("--op") && i.op != first.op);
-  };
   if (arguments.has("--dtype") && (arguments.has("--op") || member.ops.empty())) return {{first, {}}};
-  std::vector<Likeness> types = program.likenesses(member, first);
-  for (Likeness &alike : types) {
-    llvm::erase_if(alike.others, notAsked);
-    if (!notAsked(alike.instance) || alike.others.empty()) continue;
-    alike.instance = alike.others.front();
-    alike.others.erase(alike.others.begin());
-  }
-  llvm::erase_if(types, [&](const Likeness &alike) { return notAsked(alike.instance); });
+  Member asked = member;
+  if (arguments.has("--dtype")) asked.dtypes = {first.dtype};
+  if (arguments.has("--op")) asked.ops = {first.op};
+  std::vector<Likeness> types = program.likenesses(asked, first);
   if (types.empty()) return {{first, {}}}; // and why not, is said of it
   return types;
 }

@@ -1,0 +1,93 @@
+#include "check/Launches.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <set>
+
+namespace coll::check {
+
+void Launches::note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts) {
+  std::size_t i = schedules.size();
+  while (i > 0 && !schedules[i - 1].sameAs(schedule)) --i;
+  if (i == 0) {
+    schedules.push_back(std::move(schedule)), kinds.push_back(kind), alike.emplace_back();
+    i = schedules.size();
+  }
+  alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
+}
+
+Launches Launches::seenFrom(int c) const {
+  Launches part;
+  part.classes = 2;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    Schedule schedule;
+    for (ScheduledEvent e : schedules[i].events) {
+      if (e.packets == c) e.packets = 1;
+      else if (e.packets > 0) continue;
+      schedule.events.push_back(e);
+    }
+    part.note(std::move(schedule), kinds[i], alike[i]);
+  }
+  return part;
+}
+
+namespace {
+
+/// What one rank does with packets of one class, or of the first and of all: by rank, one after the other.
+struct Deed {
+  Step::Kind kind;
+  bool all;    ///< classes
+  int slot, map;
+  int before;  ///< how many deeds of the first class and of all come before it
+  auto operator<=>(const Deed &) const = default;
+};
+using Deeds = std::vector<std::vector<Deed>>;
+
+/// A number for each that differs.
+class Numbers {
+public:
+  int of(Deeds deeds) { return numbers.emplace(std::move(deeds), int(numbers.size())).first->second; }
+
+private:
+  std::map<Deeds, int> numbers;
+};
+
+/// By class what its packets do in a launch; of the first, with what all do.
+std::vector<Deeds> deedsOf(const Schedule &schedule, int classes, int ranks) {
+  std::vector<Deeds> of(static_cast<std::size_t>(classes), Deeds(static_cast<std::size_t>(ranks)));
+  for (const ScheduledEvent &e : schedule.events) {
+    const bool all = e.packets == ir::kNone;
+    const auto note = [&](std::size_t rank) {
+      const int before = int(of[0][rank].size());
+      of[all ? 0 : std::size_t(e.packets)][rank].push_back({e.kind, all, e.slot, e.map, before});
+    };
+    if (e.kind != Step::Kind::Barrier) note(std::size_t(e.rank));
+    else
+      for (int rank = 0; rank < ranks; ++rank) note(std::size_t(rank));
+  }
+  return of;
+}
+
+} // namespace
+
+std::vector<int> Launches::classesThatDiffer(int ranks) const {
+  Numbers numbers;
+  using Looks = std::vector<std::pair<int, int>>; // of the launches that differ: the first class and what all do, the class
+  std::vector<Looks> looks(static_cast<std::size_t>(classes));
+  for (const Schedule &schedule : schedules) {
+    std::vector<Deeds> deeds = deedsOf(schedule, classes, ranks);
+    const int first = numbers.of(std::move(deeds[0]));
+    for (int c = 1; c < classes; ++c) {
+      const std::pair<int, int> launch{first, numbers.of(std::move(deeds[std::size_t(c)]))};
+      if (!llvm::is_contained(looks[std::size_t(c)], launch)) looks[std::size_t(c)].push_back(launch);
+    }
+  }
+  std::vector<int> some;
+  std::set<Looks> seen;
+  for (int c = 1; c < classes; ++c)
+    if (seen.insert(looks[std::size_t(c)]).second) some.push_back(c);
+  return some;
+}
+
+} // namespace coll::check

@@ -1,0 +1,25 @@
+// The launches that a proof has to follow after each other: those that do different things to mailboxes.
+#pragma once
+
+#include "check/Counts.h"
+#include "check/Schedule.h"
+
+namespace coll::check {
+
+struct Launches {
+  int classes = 1;                     ///< of packets
+  std::vector<Schedule> schedules;
+  std::vector<LaunchKind> kinds;       ///< of the schedules
+  std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
+
+  void note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts);
+
+  /// What the packets of the first class and of class `c` do. In a launch with any packets the first class has some.
+  Launches seenFrom(int c) const;
+
+  /// Of the classes but the first, one of those each that look alike beside it: rank by rank they do the same in the same
+  /// order, in all launches that differ. Which rank goes first where nothing orders them does not matter.
+  std::vector<int> classesThatDiffer(int ranks) const;
+};
+
+} // namespace coll::check
