@@ -16,6 +16,14 @@ std::string coll::tool::join(const std::vector<std::string> &words, std::string_
   return llvm::join(words, view(between));
 }
 
+std::string coll::tool::forShell(const std::string &word) {
+  const auto isPlain = [](char c) { return llvm::isAlnum(c) || StringRef("_-./,:=+@%").contains(c); };
+  if (!word.empty() && llvm::all_of(word, isPlain)) return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string coll::tool::nearest(std::string_view given, const std::vector<std::string> &offered) {
   std::string best;
   unsigned bestDistance = 1 + static_cast<unsigned>(given.size()) / 3;
@@ -102,6 +110,8 @@ Arguments::Arguments(const Verb &verb, const std::vector<std::string> &given) : 
         throw Failure{Exit::BadInput, inBackticks(option->name, option->value) + " lacks its value"};
       text = given[++i];
     }
+    if (text.empty() && view(option->value).startswith("F"))
+      throw Failure{Exit::BadInput, inBackticks(option->name, option->value) + " lacks the name of its file"};
     if (!values.emplace(name.str(), text).second) throw Failure{Exit::BadInput, "`" + name.str() + "` is given twice"};
   }
   if (operands.size() > (verb.operands.empty() ? 0u : 1u)) {

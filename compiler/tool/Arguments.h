@@ -70,5 +70,7 @@ std::string nearest(std::string_view given, const std::vector<std::string> &offe
 /// `did you mean `x`?` or, where nothing is near, what is offered.
 std::string suggest(std::string_view given, const std::vector<std::string> &offered);
 std::string join(const std::vector<std::string> &words, std::string_view between = ", ");
+/// A word as a shell reads it: in quotes where it has to be.
+std::string forShell(const std::string &word);
 
 } // namespace coll::tool

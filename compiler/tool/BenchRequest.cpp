@@ -105,10 +105,9 @@ static std::vector<Kernel> pickKernels(const Program &program, const Arguments &
                     "`" + kernels.front().manifest.member + "` and `" + member->name +
                         "` are not offered for the same ranks and types",
                     "give -n and --dtype"};
-    if (arguments.has("--inplace") && kernel.manifest.inplace.empty()) continue;
+    askForMeaning(kernel, arguments);
     kernels.push_back(std::move(kernel));
   }
-  if (kernels.empty()) throw Failure{Exit::BadInput, "no member picked can be run in place"};
   return kernels;
 }
 

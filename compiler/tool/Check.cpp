@@ -120,9 +120,28 @@ static void addVerdicts(const Program &program, const Member &member, const Argu
     for (Verdict &verdict : asked) verdicts.push_back(std::move(verdict));
 }
 
-static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together) {
+/// The same of all members picked. Of several, those that are not offered for what is asked for are left out, if others are.
+static void addVerdictsOfAll(const Program &program, const Arguments &arguments, std::vector<Verdict> &verdicts,
+                             Diagnostics &said) {
+  const std::vector<const Member *> members = pickMembers(program, arguments);
+  std::optional<Failure> reason;
+  for (const Member *member : members) {
+    try {
+      addVerdicts(program, *member, arguments, verdicts);
+    } catch (const Failure &failure) {
+      if (!reason) reason = failure;
+      Diagnostic &note = said.list.emplace_back();
+      note.severity = Severity::Note;
+      note.message = failure.message + ", and is left out";
+    }
+  }
+  if (reason && verdicts.empty()) throw *reason;
+}
+
+static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together,
+                                     Diagnostics &said) {
   std::vector<Verdict> verdicts;
-  for (const Member *member : pickMembers(program, arguments)) addVerdicts(program, *member, arguments, verdicts);
+  addVerdictsOfAll(program, arguments, verdicts, said);
   for (const Workspace &workspace : program.workspaces()) {
     if (arguments.has("--algo") || workspace.members.empty()) continue;
     const Member &member = together.emplace_back(asMember(program, workspace));
@@ -151,14 +170,16 @@ static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string
   writeResult(file, drawn->result->diagram);
 }
 
-static Exit check(const Arguments &arguments) {
+static Exit checkProgram(const Arguments &arguments) {
   Diagnostics said;
   const auto program = parseProgram(arguments.what(), said);
   if (!program && arguments.has("--json")) return print(notParsedAsJson(said)), Exit::BadInput;
   printMessage(said.render());
   if (!program) return Exit::BadInput;
   std::deque<Member> together;
-  std::vector<Verdict> verdicts = checkAll(*program, arguments, together);
+  Diagnostics leftOut;
+  std::vector<Verdict> verdicts = checkAll(*program, arguments, together, leftOut);
+  printMessage(leftOut.render());
   // Who asks for all types wants to hear of what has to wait, and not to fail for it; nothing at all of a member is no proof.
   const bool library = standardLibraryText(arguments.what()).has_value();
   const bool allTypes = !arguments.has("--algo") || !arguments.has("--dtype");
@@ -168,7 +189,7 @@ static Exit check(const Arguments &arguments) {
     verdict.leftOut = allTypes && anyThere && verdict.notThereYet() && (library || llvm::any_of(verdicts, isLookedAt));
   }
   if (arguments.has("--json")) {
-    llvm::erase_if(said.list, [](const Diagnostic &d) { return d.severity != Severity::Warning; });
+    said.list.insert(said.list.end(), leftOut.list.begin(), leftOut.list.end());
     for (Verdict &verdict : verdicts) verdict.diagnostics.list.insert(verdict.diagnostics.list.end(), said.list.begin(), said.list.end());
     print(verdictsAsJson(verdicts, arguments.has("--strict")));
   } else {
@@ -183,6 +204,16 @@ static Exit check(const Arguments &arguments) {
     if (!verdict.proved()) worst = Exit::Refuted;
   }
   return worst;
+}
+
+/// With `--json`, what cannot be looked at at all is said in it, too.
+static Exit check(const Arguments &arguments) {
+  try {
+    return checkProgram(arguments);
+  } catch (const Failure &failure) {
+    if (arguments.has("--json") && !failure.message.empty()) print(failureAsJson(failure));
+    throw;
+  }
 }
 
 namespace coll::tool {

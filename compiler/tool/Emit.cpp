@@ -40,7 +40,7 @@ static Exit emit(const Arguments &arguments) {
     throw Failure{Exit::BadInput, "`--arch` says nothing about stage `" + stage + "`",
                   "the CUDA text is the same for every architecture; --stage ptx or cubin builds it for one"};
   const Arch arch = orFail(Arch::parse(arguments.text("--arch", "sm_90")));
-  if (stage == "cubin" && file.empty() && outputIsTerminal())
+  if (stage == "cubin" && (file.empty() || file == "-") && outputIsTerminal())
     throw Failure{Exit::BadInput, "a cubin is binary", "write it to a file with -o"};
 
   CompileOptions options;
@@ -79,7 +79,7 @@ const Verb emitVerb{
      option::op,
      {"--stage", "S", "ast, ir, cuda, ptx, cubin or manifest; cuda if not given. ptx and cubin need NVRTC"},
      {"--arch", "sm_XX", "architecture of ptx and cubin; sm_90 if not given"},
-     {"-o", "F", "write to this file, all or nothing"},
+     {"-o", "F", "write to this file, all or nothing; `-` is standard output, as without it"},
      {"--dump-after", "P,P,...",
       "print the IR after these passes, or after `all`; on standard error if --stage is given"},
      {"--trace", "", "with clock stamps, as `coll bench --trace` runs it"},

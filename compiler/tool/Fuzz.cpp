@@ -89,6 +89,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
     instance.ranks = what.ranks;
     kernels.push_back(compileInstance(*subject.programs[i], instance, options));
   }
+  if (kernels.size() == 1) askForMeaning(kernels.front(), arguments);
   askForEqualGrids(kernels, arguments);
   const Manifest &first = kernels.front().manifest;
   const Sizes sizes = pickSizes(first, arguments);
@@ -186,13 +187,19 @@ static Case shrink(const Subject &subject, const Arguments &arguments, Case fail
   return failing;
 }
 
+/// A name that begins like an option is none.
+static std::string fileForShell(const std::string &name) {
+  return forShell(name.size() > 1 && name[0] == '-' ? "./" + name : name);
+}
+
 /// The options that were given and still hold, and those of the case.
 static std::string commandOf(const Subject &subject, const Arguments &arguments, const Case &c) {
-  std::string text = "coll fuzz " + (arguments.has("--mixed") ? "--mixed " + arguments.text("--mixed")
-                                                             : arguments.what() + " --algo " + subject.members.front()->algorithm);
+  std::string text = "coll fuzz " + (arguments.has("--mixed") ? "--mixed " + forShell(arguments.text("--mixed"))
+                                                             : fileForShell(arguments.what()) + " --algo " +
+                                                                   subject.members.front()->algorithm);
   text += " -n " + std::to_string(c.ranks);
   for (const char *option : {"--dtype", "--op", "--count", "--bytes", "--set", "--atomicity", "--first-epoch", "--resident", "--streams", "--on"})
-    if (arguments.has(option)) text += std::string(" ") + option + " " + arguments.text(option);
+    if (arguments.has(option)) text += std::string(" ") + option + " " + forShell(arguments.text(option));
   for (const char *option : {"--inplace", "--unequal-grids", "--unordered", "--no-multicast", "--strict", "--unchecked"})
     if (arguments.has(option)) text += std::string(" ") + option;
   text += " --launches " + std::to_string(c.launches);

@@ -67,6 +67,7 @@ static bool runMember(RunSeries &series, const Program &program, const Member &m
                       const Arguments &arguments) {
   request.instance = pickInstance(member, arguments);
   const Kernel kernel = compileInstance(program, request.instance, request.compile);
+  askForMeaning(kernel, arguments);
   const Sizes sizes = pickSizes(kernel.manifest, arguments);
   request.extents = sizes.extents;
   request.scalars = sizes.scalars;
@@ -81,11 +82,18 @@ static bool runMember(RunSeries &series, const Program &program, const Member &m
   return report.passed;
 }
 
+/// Of members that are mixed, an option that means nothing for some of them still does for the others.
+static void askForMeaningOfAny(const std::vector<Kernel> &kernels, const Arguments &arguments) {
+  if (llvm::none_of(kernels, [&](const Kernel &kernel) { return meaningless(kernel, arguments).empty(); }))
+    askForMeaning(kernels.front(), arguments);
+}
+
 static bool runMixture(const Subject &subject, RunRequest request, const Arguments &arguments) {
   std::vector<Kernel> kernels;
   const std::vector<Instance> instances = subject.instances(arguments);
   for (std::size_t i = 0; i < instances.size(); ++i)
     kernels.push_back(compileInstance(*subject.programs[i], instances[i], request.compile));
+  askForMeaningOfAny(kernels, arguments);
   request.randomCounts = true;
   Progress progress;
   progress.show("running " + subject.describe(arguments));
@@ -96,6 +104,11 @@ static bool runMixture(const Subject &subject, RunRequest request, const Argumen
   return report.passed;
 }
 
+[[noreturn]] static void noChoice(const std::string &why) {
+  throw Failure{Exit::BadInput, "`--table` is for a choice between members, and " + why,
+                "leave it out, or give one size and no `--algo`"};
+}
+
 /// The members that `--algo` names. Without it, all of them where sizes are random; for one size that which selection
 /// would take.
 static std::vector<const Member *> membersToRun(const Program &program, const Arguments &arguments) {
@@ -103,7 +116,13 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   const Member &first = *members.front();
   const bool oneCollective = llvm::all_of(
       members, [&](const Member *member) { return member->collective == first.collective; });
-  if (arguments.has("--algo") || members.size() == 1 || !oneCollective) return members;
+  if (arguments.has("--algo") || members.size() == 1 || !oneCollective) {
+    if (arguments.has("--table"))
+      noChoice(arguments.has("--algo") ? "`--algo` says which"
+               : members.size() == 1   ? "there is one alone"
+                                       : "those of several collectives all run");
+    return members;
+  }
   CompileOptions unchecked;
   unchecked.unchecked = true; // the checker is asked about the one that is chosen
   Diagnostics ignored;
@@ -111,7 +130,10 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   const auto kernel = program.compile(instance, unchecked, ignored);
   if (!kernel) return members;
   const Sizes sizes = pickSizes(kernel->manifest, arguments);
-  if (!openExtents(kernel->manifest, sizes).empty()) return members;
+  if (!openExtents(kernel->manifest, sizes).empty()) {
+    if (arguments.has("--table")) noChoice("all run where sizes are random");
+    return members;
+  }
   SelectionOptions options = selectionOptions(arguments);
   options.nccl = false; // what is verified is Coll's own
   const Selector selector = orFail(Selector::create(program, first.collective, options));
@@ -134,6 +156,7 @@ static Exit runAll(const Arguments &arguments) {
   if (arguments.has("--mixed")) {
     if (arguments.has("--first-epoch"))
       throw Failure{Exit::BadInput, "`--first-epoch` is for one member, and `--mixed` for several"};
+    if (arguments.has("--table")) noChoice("`--mixed` says which");
     return runMixture(pickMixture(arguments), request, arguments) ? Exit::Good : Exit::Refuted;
   }
   const auto program = loadProgram(arguments.what());

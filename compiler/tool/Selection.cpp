@@ -1,5 +1,6 @@
 #include "tool/Selection.h"
 
+#include "ir/Program.h"
 #include "tool/Output.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -130,12 +131,26 @@ std::string coll::tool::describe(const Member &member, const Instance &instance)
   return member.name + ", " + std::to_string(instance.ranks) + " ranks, " + describeTypes(member, instance);
 }
 
-/// Why an instance cannot be emitted; empty if it can be.
-static std::string reasonAgainst(const Program &program, const Instance &instance) {
+std::string coll::tool::meaningless(const Kernel &kernel, const Arguments &arguments) {
+  if (arguments.has("--inplace") && kernel.manifest.inplace.empty())
+    return "it is not for `--inplace`: no two of its arguments may be the same memory";
+  if (arguments.has("--counts") && !kernel.program->hasCounts())
+    return "`--counts` says nothing of it: it has no messages that say how long they are";
+  return "";
+}
+
+void coll::tool::askForMeaning(const Kernel &kernel, const Arguments &arguments) {
+  if (const std::string why = meaningless(kernel, arguments); !why.empty())
+    throw Failure{Exit::BadInput, "`" + kernel.manifest.member + "`: " + why, "leave the option out"};
+}
+
+/// Why an instance cannot be emitted, or not be run as is asked for; empty if it can be.
+static std::string reasonAgainst(const Program &program, const Instance &instance, const Arguments *arguments = nullptr) {
   CompileOptions options;
   options.unchecked = true; // what the checker says of it is another matter
   Diagnostics said;
-  if (program.compile(instance, options, said)) return "";
+  if (const auto kernel = program.compile(instance, options, said))
+    return arguments ? meaningless(*kernel, *arguments) : "";
   for (const Diagnostic &each : said.list)
     if (each.severity == Severity::Error) return each.message;
   return "it cannot be emitted";
@@ -156,7 +171,7 @@ std::vector<const Member *> coll::tool::pickMembersToRun(const Program &program,
   std::string leftOut;
   for (const Member *member : named) {
     try {
-      const std::string against = reasonAgainst(program, pickInstance(*member, arguments));
+      const std::string against = reasonAgainst(program, pickInstance(*member, arguments), &arguments);
       if (against.empty()) members.push_back(member);
       else leftOut += "note: `" + member->name + "` is left out: " + against + "\n";
     } catch (const Failure &failure) { // not offered for this type, operator or number of ranks

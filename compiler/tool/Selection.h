@@ -33,6 +33,11 @@ std::string describe(const Member &member, const Instance &instance);
 /// `f32 sum`, or `f32` where the collective has no operator.
 std::string describeTypes(const Member &member, const Instance &instance);
 
+/// Why an option that was given means nothing for a kernel; empty if all that were mean something.
+std::string meaningless(const Kernel &kernel, const Arguments &arguments);
+/// Fails if one does.
+void askForMeaning(const Kernel &kernel, const Arguments &arguments);
+
 /// The members that `--algo` names, less those that cannot be compiled with these options if it names several. Never
 /// empty.
 std::vector<const Member *> pickMembersToRun(const Program &program, const Arguments &arguments);

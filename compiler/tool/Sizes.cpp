@@ -8,6 +8,10 @@
 using namespace coll;
 using namespace coll::tool;
 
+static Failure setTwice(const std::string &name) {
+  return {Exit::BadInput, "`--set` gives `" + name + "` twice", "one run has one value of it; say which"};
+}
+
 /// `R=16` of --set.
 static void setOne(const Manifest &manifest, const std::string &word, Sizes &sizes) {
   const auto [name, value] = llvm::StringRef(word).split('=');
@@ -17,7 +21,7 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
     if (!count)
       throw Failure{Exit::BadInput, "`--set " + word + "`: an extent is a number of elements",
                     helpWithCount(std::string_view(value.data(), value.size()))};
-    sizes.extents[name.str()] = *count;
+    if (!sizes.extents.emplace(name.str(), *count).second) throw setTwice(name.str());
     return;
   }
   std::vector<std::string> known = manifest.extents;
@@ -27,7 +31,7 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
         throw Failure{Exit::BadInput, "`" + scalar.name + "=" + value.str() + "`: " +
                                           (isFloatName(scalar.type) ? "no number that an " + scalar.type + " can be"
                                                                                         : "no whole number")};
-      sizes.scalars[scalar.name] = value.str();
+      if (!sizes.scalars.emplace(scalar.name, value.str()).second) throw setTwice(scalar.name);
       return;
     }
     known.push_back(scalar.name);

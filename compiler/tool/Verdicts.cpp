@@ -290,6 +290,15 @@ std::string coll::tool::notParsedAsJson(const Diagnostics &diagnostics) {
   return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array{std::move(entry)})).str();
 }
 
+std::string coll::tool::failureAsJson(const Failure &failure) {
+  Diagnostics said;
+  Diagnostic &error = said.list.emplace_back();
+  error.kind = "input";
+  error.message = failure.message;
+  error.help = failure.help;
+  return notParsedAsJson(said);
+}
+
 namespace {
 
 /// Messages that several members have in common.

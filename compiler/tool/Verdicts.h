@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coll/Compiler.h"
+#include "tool/Failure.h"
 
 namespace coll::tool {
 
@@ -31,6 +32,8 @@ std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict);
 
 /// A file with errors has no members to give verdicts on: one entry with what is wrong.
 std::string notParsedAsJson(const Diagnostics &diagnostics);
+/// The same of a file that is not there, or a request that makes no sense.
+std::string failureAsJson(const Failure &failure);
 
 /// The messages of each member for the first number of ranks that has any: others say it again with more ranks. What
 /// several members have in common, such as the modes of an algorithm, is said once; what is left out is not.
