@@ -152,4 +152,40 @@ TEST(Workspace, TakesCopiesOfAllMailboxesTogether) {
   EXPECT_GT(countBad(kernels), 0);
 }
 
+// A word that announces a slot only grows, as long as one rank raises it. Of two members that share it, two may.
+TEST(Workspace, TakesWordsOfItsOwnForEachMember) {
+  Diagnostics diagnostics;
+  const auto program = Program::parse(R"(coll 1
+use allreduce
+algorithm a for allreduce on lsa(2..8) when bytes <= 4Ki {
+  mailbox box[N] of T[M] sync flag
+  forall p in ranks: x -> p.box[me]
+  y = reduce(op, r in ranks: box[r])
+}
+algorithm b for allreduce on lsa(2..8) when bytes <= 4Ki {
+  mailbox box[N] of T[M] sync flag
+  forall p in ranks: x -> p.box[me + 1]
+  y = reduce(op, r in ranks: box[r + 1])
+}
+workspace w { allreduce.a, allreduce.b }
+)", "workspace.coll", diagnostics);
+  ASSERT_TRUE(program) << diagnostics.render();
+  std::vector<Kernel> kernels;
+  for (const char *member : {"a", "b"}) {
+    auto kernel = program->compile({member, 3, DType::F32, ReduceOp::Sum}, {}, diagnostics);
+    ASSERT_TRUE(kernel) << diagnostics.render();
+    kernels.push_back(*kernel);
+  }
+  const int apart = countBad(kernels);
+  if (apart < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_EQ(apart, 0);
+  const auto wordsOf = [](const std::string &cuda) { // the last number of the mailbox's type
+    const std::size_t end = cuda.find(">;", cuda.find("using Box = ")), begin = cuda.rfind(", ", end);
+    return cuda.substr(begin, end + 2 - begin);
+  };
+  ASSERT_NE(wordsOf(kernels[0].cuda), wordsOf(kernels[1].cuda));
+  kernels[1].cuda = test::replaced(kernels[1].cuda, wordsOf(kernels[1].cuda), wordsOf(kernels[0].cuda));
+  EXPECT_GT(countBad(kernels), 0);
+}
+
 } // namespace coll
