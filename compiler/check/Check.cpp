@@ -30,9 +30,9 @@ public:
     verdict.proved = true;
     verdict.summary = proofText(program, verdict);
     if (!options.strict) {
-      const bool waits = reliesOnWaits;
+      const bool waits = reliesOnWaits, values = reliesOnValues;
       const bool trusts = !program.mailboxes.empty() && !strict && sequence(verdict.copies, /*strict=*/true).has_value();
-      verdict.assumptions = assumptions(program, trusts, waits);
+      verdict.assumptions = assumptions(program, trusts, waits, values);
     }
     verdict.strength = strengthText(program, verdict);
     return std::move(verdict);
@@ -49,6 +49,7 @@ private:
   std::vector<Launches> parts; ///< the same, seen from two classes of packets; empty where there are not more
   bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
+  bool reliesOnValues = false;     ///< the same
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -64,11 +65,20 @@ private:
       for (int v = 0; v < int(expansion.variants.size()); ++v)
         for (std::size_t s = 0; s < sizes.size(); ++s) {
           Dataflow launch(expansion, v, classes, sizes[s], alias, mail);
-          if (auto r = launch.run()) return r;
+          if (auto r = launch.run()) {
+            if (wordsWouldOrder(*r, v, s, alias, mail)) offerFlags(program, *r);
+            return r;
+          }
           if (alias == ir::kNone && v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
         }
     takeApart();
     return std::nullopt;
+  }
+
+  /// Whether two ranks touch memory without an order that the words they wait for would give if they were flags.
+  bool wordsWouldOrder(const Refutation &r, int variant, std::size_t size, int alias, Dataflow::Mail &mail) const {
+    if (!expansion.polls || r.first.buffer == ir::kNone || r.second.buffer == ir::kNone || r.first.rank == r.second.rank) return false;
+    return !Dataflow(expansion, variant, classes, sizes[size], alias, mail, /*acquiring=*/true).run();
   }
 
   // Two events that conflict have one class of packets. What their threads know of other ranks comes to them in that
@@ -112,14 +122,14 @@ private:
 
   /// Whether that is seen already where few classes of packets are looked at together.
   bool holds(const std::vector<int> &copies, bool strictly) {
-    bool full = true, relies = false;
+    bool full = true, relies = false, values = false;
     const auto whole = llvm::ArrayRef<Launches>(launches);
     for (const Launches &of : parts.empty() ? whole : llvm::ArrayRef<Launches>(parts)) {
       const Run run = inTurn(of, copies, strictly);
       if (run.hazard) return false;
-      full &= run.full, relies |= run.relies;
+      full &= run.full, relies |= run.relies, values |= run.values;
     }
-    verdict.fullDependence = full, reliesOnWaits = relies;
+    verdict.fullDependence = full, reliesOnWaits = relies, reliesOnValues = values;
     return true;
   }
 
@@ -127,14 +137,14 @@ private:
     if (!parts.empty() && holds(copies, strict)) return std::nullopt;
     const Run run = inTurn(launches, copies, strict);
     if (run.hazard) return refutation(run, copies);
-    verdict.fullDependence = run.full, reliesOnWaits = run.relies;
+    verdict.fullDependence = run.full, reliesOnWaits = run.relies, reliesOnValues = run.values;
     return std::nullopt;
   }
 
   struct Run {
     std::optional<Order::Hazard> hazard;
     std::vector<int> order; ///< of the launches
-    bool full = false, relies = false; ///< as Order has them, without a hazard
+    bool full = false, relies = false, values = false; ///< as Order has them, without a hazard
   };
 
   Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) const {
@@ -151,11 +161,14 @@ private:
                         i + 1 == run.order.size() || !goesOn(of, run.order[i], run.order[i + 1])});
     for (const bool exact : {false, true}) {
       if (exact && of.classes == 1) break;
-      Order clocks(expansion, of.classes, exact, strict);
+      Order clocks(expansion, of.classes, exact, strict, /*byValue=*/true);
       run.hazard = clocks.run(epochs, copies);
       if (run.hazard) continue;
       run.full = clocks.fullDependence();
       run.relies = clocks.reliesOnWaits();
+      // Values may have said no more than something else did.
+      run.values = clocks.reliesOnValues() &&
+                   Order(expansion, of.classes, exact, strict, /*byValue=*/false).run(epochs, copies).has_value();
       break;
     }
     return run;

@@ -21,9 +21,9 @@ void Dataflow::Mail::empty() {
 }
 
 Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias,
-                   Mail &mail)
+                   Mail &mail, bool acquiring)
     : program(*expansion.program), expansion(expansion), variant(expansion.variants[variant]), classes(classes),
-      sizes(sizes), alias(alias), symbols(program), causality(program.ranks, classes.count()),
+      sizes(sizes), alias(alias), acquiring(acquiring), symbols(program), causality(program.ranks, classes.count()),
       mail(mail) {
   mail.empty();
   for (int r = 0; r < program.ranks; ++r) {
@@ -346,6 +346,7 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.elements = n;
   s.content = value(r, step.a);
   s.added.assign(1, rank);
+  if (acquiring) s.released = causality.release(rank);
   mail.used.push_back(int(&s - mail.slots.data()));
   if (r.branches) r.deferred.push_back(mail.used.back());
   record(step.kind, rank, r.packets, step.slot, step);
@@ -375,6 +376,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
     return false;
   }
   if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, ReduceOp::Sum, step.slot);
+  if (acquiring && step.kind == Kind::Poll && !s.released.empty()) causality.acquire(rank, s.released);
   s.reader = &step;
   value(r, step.value) = s.content;
   record(step.kind, rank, r.packets, step.slot, step);

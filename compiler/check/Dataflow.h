@@ -14,7 +14,9 @@ public:
 
   /// `variant` is one of Expansion::variants. `alias` is the pair of Program::aliases that is the same memory, or
   /// kNone. `mail` is made for the same expansion and classes. All must outlive this.
-  Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias, Mail &mail);
+  /// If `acquiring`, it is as if every word that is waited for ordered what its sender did before, as those of flags do.
+  Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias, Mail &mail,
+           bool acquiring = false);
 
   /// Runs the launch and checks the outputs. Call once.
   std::optional<Refutation> run();
@@ -30,6 +32,7 @@ private:
     std::uint64_t elements = 0;
     Content content;
     llvm::SmallVector<int, 4> added; ///< who has added to it, where sends add
+    Causality::Snapshot released = {};
   };
 
   /// Who said first in this launch that a slot has been filled.
@@ -66,6 +69,7 @@ private:
   const Classes &classes;
   const Sizes &sizes;
   const int alias;
+  const bool acquiring;
   Symbols symbols;
   std::vector<Storage> storage;
   Causality causality;

@@ -51,7 +51,9 @@ void Dataflow::conflictOfRanks(const Storage::Conflict &c, Event first, Event se
          : read   ? What::ReadWithoutArrival
                   : What::OverwriteBeforeRead,
          first, second, std::move(text),
-         c.ordered ? "go over the same slices on both sides of the barrier"
+         !read && c.earlier->where == c.later->where
+             ? "let each rank write a part of its own, as in `p." + program.buffers[c.later->buffer].name + "[me]`"
+         : c.ordered ? "go over the same slices on both sides of the barrier"
          : inplace ? "put a `barrier` between the two, or declare the algorithm `outofplace`"
                    : "put a `barrier` between the two");
 }

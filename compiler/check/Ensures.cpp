@@ -37,6 +37,7 @@ private:
   Content held;          ///< by the target, from its first element
   Content firstRank;     ///< the same on the first rank that something is promised to
   int first = ir::kNone; ///< that rank
+  int current = 0;       ///< the value of the clause's variable
   std::vector<std::pair<int, Match::Tree>> trees; ///< where a formula reduces, and on which rank it was found so
   bool anyOrder = false; ///< the formula is made as if no order were promised, to see what is wrong
   std::optional<Refutation> refutation;
@@ -68,6 +69,7 @@ private:
   /// One target of rank `me`.
   bool clause(const ir::Ensures &e, int me, int variable) {
     const auto here = scope(e, me, variable, -1);
+    current = variable;
     const std::int64_t base = begin(e.target, here);
     const std::uint64_t n = program.elements(e.target.length, sizes.counts(), here);
     storage[me].peek(e.target.buffer, base, base + n, held);
@@ -262,17 +264,38 @@ private:
     return "is combined in another order on rank " + std::to_string(me) + " than on rank " + std::to_string(first);
   }
 
+  /// Whether `order fixed` would hold: what all ranks hold is combined alike, or is not the same thing.
+  bool isAlikeEverywhere(const ir::Ensures &e) const {
+    const auto usesMe = [](const ir::FormulaNode &node) { return node.source.index.uses("me") || node.from.uses("me"); };
+    if (e.source.index.uses("me") || e.target.index.uses("me") || llvm::any_of(e.formula, usesMe)) return true;
+    Content other;
+    for (int r = 0; r < program.ranks; ++r) {
+      if (!promised(e, r, current)) continue;
+      const auto there = scope(e, r, current, -1);
+      const auto from = std::uint64_t(begin(e.target, there));
+      storage[r].peek(e.target.buffer, from, from + program.elements(e.target.length, sizes.counts(), there), other);
+      if (!std::equal(held.begin(), held.end(), other.begin(), other.end(), [](const Segment &a, const Segment &b) {
+            return sameNode(a, b) && a.end == b.end;
+          }))
+        return false;
+    }
+    return true;
+  }
+
   /// All contributions are there, and `order ascending` is not kept.
   bool notAscending(const ir::Ensures &e, int me, std::int64_t base, const Segment &is, const Segment &should) {
     const Segment exact = symbols.withoutRoundings(is), inOrder = symbols.withoutRoundings(should);
     const std::string on = " on rank " + std::to_string(me), type(keyword(program.dtype));
+    const bool fixed = isAlikeEverywhere(e);
     if (sameNode(exact, inOrder))
       return failWhole(Kind::WrongResult, e, me, base, is,
                   "is rounded to " + type + " before all is combined" + on + ", and `order ascending` promises one rounding, at the end",
-                  "combine all by one `reduce`, or in f32 with `as f32`; or declare `order fixed`, which rounds at each hop");
+                  std::string("combine all by one `reduce`, or in f32 with `as f32`") +
+                      (fixed ? "; or declare `order fixed`, which rounds at each hop" : ""));
     return failWhole(Kind::RankDivergentOrder, e, me, base, is,
                 "is not combined in ascending order of ranks" + on + ", which `order ascending` promises",
-                "combine in ascending order of ranks, or declare `order fixed`");
+                fixed ? "combine in ascending order of ranks, or declare `order fixed`"
+                      : "combine in ascending order of ranks, from rank 0 up on every rank");
   }
 
   bool fail(Kind kind, const ir::Ensures &e, int me, std::int64_t base, const Segment &s, std::string what,

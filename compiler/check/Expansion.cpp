@@ -1,5 +1,6 @@
 #include "check/Expansion.h"
 
+#include "check/Dependence.h"
 #include "check/Symbols.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ public:
       out.variants.push_back({values, {}});
       for (rank = 0; rank < program.ranks; ++rank) {
         out.variants.back().steps.emplace_back();
+        flow.begin();
         scope.assign(1, {"me", rank});
         for (std::size_t i = 0; i < values.size(); ++i) scope.emplace_back(program.scalars[i].name, values[i]);
         block(program.body);
@@ -50,6 +52,7 @@ private:
   std::vector<int> slotNumbers; ///< of (box, owner, index), kNone until used
   std::vector<std::pair<llvm::StringRef, std::int64_t>> scope;
   int rank = 0;
+  Dependence flow{program, out};
   bool inPackets = false;
   int loopLength = 0; ///< of the packet loop
 
@@ -142,6 +145,7 @@ private:
 
   /// Outside packet loops an operation goes over the packets of its vector by itself.
   void emit(Step step) {
+    flow.follow(step, rank);
     if (inPackets) return steps().push_back(std::move(step));
     const int begin = int(steps().size());
     Step loop{Step::Kind::Packets};

@@ -59,6 +59,7 @@ struct Step {
   std::int64_t detail = 0;
   int room = 0;    ///< of a Send: the length that the slot was declared for, in Expansion::lengths
   int partner = 0; ///< of Packets and PacketsEnd: the position of the other
+  int mark = ir::kNone; ///< of a Read: its number on its rank; of a Send: in Expansion::computedFrom, or kNone
   ir::SourceOffset where = 0;
 };
 
@@ -77,6 +78,8 @@ struct Expansion {
   std::vector<Variant> variants;
   std::vector<ir::Length> lengths; ///< without the index of a Piece
   std::vector<SlotName> slots;
+  /// Reads of a rank, by number in ascending order, without which it cannot know what it sends.
+  std::vector<std::vector<int>> computedFrom;
   bool branches = false; ///< there is a Branches
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes
   bool clears = false;   ///< there is a Clear

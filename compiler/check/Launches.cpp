@@ -38,7 +38,7 @@ namespace {
 struct Deed {
   Step::Kind kind;
   bool all;    ///< classes
-  int slot, map;
+  int slot, map, mark;
   int before;  ///< how many deeds of the first class and of all come before it
   auto operator<=>(const Deed &) const = default;
 };
@@ -60,7 +60,7 @@ std::vector<Deeds> deedsOf(const Schedule &schedule, int classes, int ranks) {
     const bool all = e.packets == ir::kNone;
     const auto note = [&](std::size_t rank) {
       const int before = int(of[0][rank].size());
-      of[all ? 0 : std::size_t(e.packets)][rank].push_back({e.kind, all, e.slot, e.map, before});
+      of[all ? 0 : std::size_t(e.packets)][rank].push_back({e.kind, all, e.slot, e.map, e.step->mark, before});
     };
     if (e.kind != Step::Kind::Barrier) note(std::size_t(e.rank));
     else

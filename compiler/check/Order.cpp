@@ -27,7 +27,7 @@ void Order::reset() {
   ranks = expansion.program->ranks;
   branchWidth = expansion.branches ? ranks : 0;
   width = (components() * (1 + branchWidth) + 7) / 8 * 8;
-  full = true, relied = false;
+  full = true, relied = reliedOnValues = false;
   hazard.reset();
   const std::size_t bytes = std::size_t(width) * parts();
   clocks.assign(bytes * ranks * strands, Tick(1) << kShift);
@@ -42,8 +42,7 @@ void Order::reset() {
                  clock(relies(), passedPart()),
                  clock(strict, releasedPart()),
                  clock(weak(), parts() - 1),
-                 component(int(i) / strands, int(i) % strands),
-                 -1};
+                 component(int(i) / strands, int(i) % strands)};
   }
   slotBase.clear();
   std::size_t total = 0;
@@ -114,6 +113,37 @@ int Order::snapshot(Chain &c) {
   return c.snapshot;
 }
 
+/// Until when all that the chain has not released are reads without which it could not know what it sends.
+Order::Tick Order::readFor(const ScheduledEvent &send, const Chain &c) const {
+  Tick until = 0;
+  const std::vector<int> &reads = expansion.computedFrom[std::size_t(send.step->mark)];
+  for (const Plain &p : c.plain) {
+    const bool needed = p.step->kind == Kind::Read && std::binary_search(reads.begin(), reads.end(), p.step->mark);
+    if (!needed || p.launch != launch || p.component != c.own) break;
+    until = p.tick + 1;
+  }
+  return until;
+}
+
+/// What a message says. That its sender has read what it is computed from shows in its value, whatever hardware does.
+int Order::snapshotOf(const ScheduledEvent &send, Chain &c) {
+  const bool fresh = c.snapshot < 0;
+  const int known = snapshot(c);
+  if (fresh) c.computedFrom = ir::kNone;
+  if (!byValue || !c.passed || send.step->mark == ir::kNone || c.plain.empty()) return known;
+  if (c.computedFrom == send.step->mark) return c.computed;
+  const Tick until = readFor(send, c);
+  c.computedFrom = send.step->mark;
+  if (until <= c.passed[c.own]) return c.computed = known;
+  reliedOnValues = true;
+  const std::size_t each = std::size_t(width) * sent();
+  c.computed = int(snapshots.size());
+  snapshots.resize(snapshots.size() + each);
+  std::copy_n(snapshots.data() + known, each, snapshots.data() + c.computed);
+  snapshots[std::size_t(c.computed) + std::size_t(passedPart() * width + c.own)] = until;
+  return c.computed;
+}
+
 void Order::report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second) {
   if (!hazard) hazard = Hazard{kind, first, second, firstLaunch, launch};
 }
@@ -158,7 +188,7 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   s.launch = launch;
   // The line with a message's length is another thread's, and may be all that there is: what that thread knows for sure is
   // what all did when the launch began.
-  if (expansion.shows(e.slot)) s.snapshot = isCounted(e.slot) ? c.begun : snapshot(c);
+  if (expansion.shows(e.slot)) s.snapshot = isCounted(e.slot) ? c.begun : snapshotOf(e, c);
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];
@@ -190,6 +220,7 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
     for (const Reading &r : s.readings) arrived |= r.event->kind == Kind::Poll && c.seen[r.component] > r.tick;
     if (!arrived) return report(Refutation::Kind::ReadWithoutArrival, *s.event, launch, e);
   }
+  notePlain(e, c, !waits);
   s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, !waits});
   c.snapshot = -1;
 }
@@ -197,8 +228,14 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
 void Order::clear(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e, e.step->number);
   s.cleared = true;
+  notePlain(e, c, true);
   s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, true});
   c.snapshot = -1;
+}
+
+/// Before its tick is counted.
+void Order::notePlain(const ScheduledEvent &e, Chain &c, bool plain) {
+  if (plain && c.passed) c.plain.push_back({e.step, c.own, c.seen[c.own], launch});
 }
 
 // What several ranks add to in one launch, all of them after what was done with the slot in launches before.
@@ -306,6 +343,7 @@ void Order::release(Chain &c) {
     clock[own] = c.seen[own];
     if (c.own == own) std::copy_n(c.seen + branches, branchWidth, clock + branches);
   }
+  c.plain.clear();
   c.snapshot = -1;
 }
 

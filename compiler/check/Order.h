@@ -13,8 +13,10 @@ public:
   /// elsewhere. Else they are thought not to know it, which takes a fraction of the time.
   /// If `strict`, only what PTX promises orders anything: a word that is waited for does if a fence of its sender comes
   /// before and a fence of the thread that waited after it, and a launch leaves no fence behind.
-  Order(const Expansion &expansion, int classes, bool exact, bool strict)
-      : expansion(expansion), classes(classes), strands(classes * expansion.maps), exact(exact), strict(strict) {}
+  /// If `byValue`, what a message is computed from comes before it: see Dependence.
+  Order(const Expansion &expansion, int classes, bool exact, bool strict, bool byValue)
+      : expansion(expansion), classes(classes), strands(classes * expansion.maps), exact(exact), strict(strict),
+        byValue(byValue) {}
 
   /// The first two events without the order they need. `first` is in launch `firstLaunch` of the sequence.
   struct Hazard {
@@ -37,6 +39,8 @@ public:
 
   /// Of the last run: some plain access is ordered only if no store is performed before the wait that precedes it.
   bool reliesOnWaits() const { return relied; }
+  /// The same if no store is performed before the loads that its value is computed from.
+  bool reliesOnValues() const { return reliedOnValues; }
 
 private:
   using Tick = std::uint32_t;
@@ -80,6 +84,13 @@ private:
     int snapshot = 0;    ///< of the first of its launch
     bool joined = false; ///< of several, where they count
   };
+  /// A plain read or a clear.
+  struct Plain {
+    const Step *step;
+    int component;
+    Tick tick;
+    int launch;
+  };
   /// What one strand of one rank knows to have happened. `seen` by any chain of events, `caused` by release
   /// and acquire alone, `pending` is what the next fence adds to it; if strict, `released` is what a message carries of
   /// it, as of the last fence. `passed` is what was released before it came here
@@ -90,16 +101,18 @@ private:
     int snapshot = -1; ///< that equals all but `pending`
     int announced = -1; ///< the one of its last signal
     int begun = -1;     ///< the one when its launch began
+    std::vector<Plain> plain = {};         ///< what it has not released yet, where `passed` is kept
+    int computed = -1, computedFrom = -1;  ///< the snapshot of a value that needs these reads, until `snapshot` changes
   };
 
   const Expansion &expansion;
   const int classes;
   const int strands; ///< of a rank: classes of packets, for each thread map again, as another thread has them then
-  const bool exact, strict;
+  const bool exact, strict, byValue;
   int ranks = 0, width = 0, branchWidth = 0;
   int launch = 0;               ///< the epoch
   std::vector<int> launchBegin; ///< by epoch: the first of its launch
-  bool full = true, relied = false;
+  bool full = true, relied = false, reliedOnValues = false;
   std::vector<Tick> begun; ///< the snapshots of when the launch began
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
@@ -131,6 +144,7 @@ private:
   void send(const ScheduledEvent &e, Chain &c);
   void receive(const ScheduledEvent &e, Chain &c);
   void clear(const ScheduledEvent &e, Chain &c);
+  void notePlain(const ScheduledEvent &e, Chain &c, bool plain);
   void noteAddition(const ScheduledEvent &e, Chain &c, Slot &s);
   bool knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s);
   void join(Flag &f, int snapshot);
@@ -159,6 +173,8 @@ private:
   int releasedPart() const { return strict ? 2 : 1; }
   const Tick *sentClock(int snapshot, int part) const { return snapshots.data() + snapshot + part * width; }
   int snapshot(Chain &c);
+  int snapshotOf(const ScheduledEvent &send, Chain &c);
+  Tick readFor(const ScheduledEvent &send, const Chain &c) const;
   void report(Refutation::Kind kind, const ScheduledEvent &first, int firstLaunch, const ScheduledEvent &second);
 };
 

@@ -226,7 +226,7 @@ unsigned atomicBytes(ir::Sync sync) {
   return 0;
 }
 
-std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits) {
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues) {
   std::vector<std::string> list;
   bool lines = false, lines16 = false, words = false, sums = false, sums128 = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
@@ -253,8 +253,16 @@ std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bo
                    (words ? ", and its words of 8 bytes reach each rank whole" : ""));
   if (!trusts) return list;
   if (waits) list.push_back("no store is performed before the wait that precedes it in its thread has ended");
+  if (reliesOnValues) list.push_back("no store is performed before the loads that its value is computed from");
   list.push_back("the end of a kernel is a fence for what the rank's next launch sends");
   return list;
+}
+
+void offerFlags(const ir::Program &program, Refutation &refutation) {
+  std::string names;
+  for (const ir::Mailbox &m : program.mailboxes)
+    if (m.payload && m.sync != ir::Sync::Flag && m.sync != ir::Sync::Barrier) names += (names.empty() ? "`" : ", `") + m.name + "`";
+  refutation.fix = "declare " + names + " with `sync flag`, whose words order what comes before them; or " + refutation.fix;
 }
 
 std::string strengthText(const ir::Program &program, const Verdict &verdict) {

@@ -7,9 +7,9 @@ namespace coll::check {
 
 /// Which rule proves it, for the header of the generated kernel.
 std::string proofText(const ir::Program &program, const Verdict &verdict);
-/// What is assumed of hardware beyond the PTX memory model. `trusts`: its orders alone are not enough. `reliesOnWaits`: as
-/// Order says.
-std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits);
+/// What is assumed of hardware beyond the PTX memory model. `trusts`: its orders alone are not enough. `reliesOnWaits`,
+/// `reliesOnValues`: as Order says.
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues);
 std::string strengthText(const ir::Program &program, const Verdict &verdict);
 
 /// What no order of events can mend: lines that need more to take effect at once than the platform promises, payload
@@ -18,6 +18,9 @@ std::optional<Refutation> refuteByPlatform(const ir::Program &program, const Opt
 
 /// The last of these: whether ranks must launch the same grid, and where a CTA meets its like.
 std::optional<Refutation> refuteOtherGrids(const ir::Program &program);
+
+/// Adds to the fix of an access without order that words of flags would give one.
+void offerFlags(const ir::Program &program, Refutation &refutation);
 
 /// Fills explanation and fix of a hazard between launches. `enough`: copies with which there is none, empty if there
 /// is no such number.

@@ -17,7 +17,8 @@ struct ScheduledEvent {
 
   /// Does the same to mailboxes.
   bool sameAs(const ScheduledEvent &o) const {
-    return kind == o.kind && rank == o.rank && packets == o.packets && slot == o.slot && map == o.map;
+    return kind == o.kind && rank == o.rank && packets == o.packets && slot == o.slot && map == o.map &&
+           step->mark == o.step->mark;
   }
 };
 

@@ -268,8 +268,6 @@ def one(tool, folder, seed, right):
     # Three copies are overtaken where a launch of one small chunk follows one of a whole and a small one, and then comes
     # a whole one again: no seed draws such sizes.
     rare = rng.streamed and "depth 3" in text
-    # A plain read comes before the word that is computed from it, on the CPU as on any GPU; the checker asks for a release.
-    rare |= any(" sync %s" % m in text for m in ("flag", "barrier")) and any(" sync %s" % m in text for m in ("ll", "sentinel"))
     if kind not in SHOWN or rare:
         return "refuted, not run", None
     ran = coll(tool, *fuzz, "--seeds", str(FIND_SEEDS), "--unchecked")
