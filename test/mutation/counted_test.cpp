@@ -28,9 +28,9 @@ constexpr Defect kDefects[] = {
      "store<AnyPackets>(launch, to, i, (count + P::kElements - 1) / P::kElements * P::kElements, packet)"},
 };
 
-Kernel compiled(const std::string &member) {
+Kernel compiled(const std::string &text, const std::string &member) {
   Diagnostics diagnostics;
-  const auto program = Program::parse(*standardLibraryText("alltoallv"), "alltoallv.coll", diagnostics);
+  const auto program = Program::parse(text, "alltoallv.coll", diagnostics);
   EXPECT_TRUE(program) << diagnostics.render();
   auto kernel = program->compile({member, 3, DType::F32, {}}, {}, diagnostics);
   EXPECT_TRUE(kernel) << diagnostics.render();
@@ -38,15 +38,16 @@ Kernel compiled(const std::string &member) {
 }
 
 /// How many of some seeds go wrong; -1 without a compiler.
-int countBad(const Kernel &kernel) {
+int countBad(const Kernel &kernel, std::uint64_t elements = 0, std::uint64_t seeds = 8) {
   RunRequest request;
   request.launches = 6;
   request.randomCounts = true;
+  request.maxElements = elements;
   const auto adversary = tool::Adversary::create(kernel, request, {});
   if (!adversary && adversary.error().code == Error::Code::MachineLacks) return -1;
   EXPECT_TRUE(adversary) << adversary.error().text;
   int bad = 0;
-  for (std::uint64_t seed = 1; adversary && seed <= 8; ++seed) {
+  for (std::uint64_t seed = 1; adversary && seed <= seeds; ++seed) {
     const auto outcome = adversary->run(seed);
     EXPECT_TRUE(outcome) << outcome.error().text;
     bad += outcome && !outcome->failure.empty();
@@ -57,7 +58,7 @@ int countBad(const Kernel &kernel) {
 class CountedMessages : public testing::TestWithParam<Defect> {};
 
 TEST_P(CountedMessages, TakeWhatIsDone) {
-  Kernel kernel = compiled("direct.ll");
+  Kernel kernel = compiled(*standardLibraryText("alltoallv"), "direct.ll");
   const int none = countBad(kernel);
   if (none < 0) GTEST_SKIP() << "there is no C++ compiler";
   EXPECT_EQ(none, 0);
@@ -67,6 +68,31 @@ TEST_P(CountedMessages, TakeWhatIsDone) {
 
 INSTANTIATE_TEST_SUITE_P(Of, CountedMessages, testing::ValuesIn(kDefects),
                          [](const auto &info) { return std::string(info.param.name); });
+
+// A CTA that is some chunks ahead says how long its message is before another CTA has seen it for an earlier chunk.
+TEST(CountedChunks, TakeALineOfCountsForEachCta) {
+  Kernel kernel = compiled(R"(coll 1
+use alltoallv
+algorithm stream for alltoallv on lsa(2..8) {
+  mailbox box[N] of T[M] counted sync ll
+  pipeline c in 0 .. chunks(x[0], 1Ki) {
+    forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
+    forall r in ranks {
+      got[r] = box[r].count
+      prefix(y[r], got[r]) = box[r]
+    }
+  }
+}
+)", "stream");
+  constexpr std::uint64_t kElements = 2048; // some chunks
+  const int none = countBad(kernel, kElements);
+  if (none < 0) GTEST_SKIP() << "there is no C++ compiler";
+  EXPECT_EQ(none, 0);
+  kernel.cuda = test::withHeaders(kernel.cuda);
+  kernel.cuda = test::replaced(kernel.cuda, "u32 countLine() { return blockIdx.x; }", "u32 countLine() { return 0; }");
+  kernel.cuda = test::replaced(kernel.cuda, "k == blockIdx.x * blockDim.x, blockIdx.x)", "k == blockIdx.x * blockDim.x, 0)");
+  EXPECT_GT(countBad(kernel, kElements, 100), 0);
+}
 
 } // namespace
 } // namespace coll
