@@ -170,8 +170,8 @@ static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string
   writeResult(file, drawn->result->diagram);
 }
 
-static Exit checkProgram(const Arguments &arguments) {
-  Diagnostics said;
+/// `said`: of the text as a whole.
+static Exit checkProgram(const Arguments &arguments, Diagnostics &said) {
   const auto program = parseProgram(arguments.what(), said);
   if (!program && arguments.has("--json")) return print(notParsedAsJson(said)), Exit::BadInput;
   printMessage(said.render());
@@ -208,10 +208,11 @@ static Exit checkProgram(const Arguments &arguments) {
 
 /// With `--json`, what cannot be looked at at all is said in it, too.
 static Exit check(const Arguments &arguments) {
+  Diagnostics said;
   try {
-    return checkProgram(arguments);
+    return checkProgram(arguments, said);
   } catch (const Failure &failure) {
-    if (arguments.has("--json") && !failure.message.empty()) print(failureAsJson(failure));
+    if (arguments.has("--json") && !failure.message.empty()) print(failureAsJson(failure, std::move(said)));
     throw;
   }
 }

@@ -290,9 +290,8 @@ std::string coll::tool::notParsedAsJson(const Diagnostics &diagnostics) {
   return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array{std::move(entry)})).str();
 }
 
-std::string coll::tool::failureAsJson(const Failure &failure) {
-  Diagnostics said;
-  Diagnostic &error = said.list.emplace_back();
+std::string coll::tool::failureAsJson(const Failure &failure, Diagnostics said) {
+  Diagnostic &error = *said.list.emplace(said.list.begin());
   error.kind = "input";
   error.message = failure.message;
   error.help = failure.help;

@@ -32,8 +32,8 @@ std::string verdictsAsJson(const std::vector<Verdict> &verdicts, bool strict);
 
 /// A file with errors has no members to give verdicts on: one entry with what is wrong.
 std::string notParsedAsJson(const Diagnostics &diagnostics);
-/// The same of a file that is not there, or a request that makes no sense.
-std::string failureAsJson(const Failure &failure);
+/// The same of a file that is not there, or a request that makes no sense, and what else was said by then.
+std::string failureAsJson(const Failure &failure, Diagnostics said = {});
 
 /// The messages of each member for the first number of ranks that has any: others say it again with more ranks. What
 /// several members have in common, such as the modes of an algorithm, is said once; what is left out is not.

@@ -75,7 +75,7 @@ TEST(CountedChunks, TakeALineOfCountsForEachCta) {
 use alltoallv
 algorithm stream for alltoallv on lsa(2..8) {
   mailbox box[N] of T[M] counted sync ll
-  pipeline c in 0 .. chunks(x[0], 1Ki) {
+  pipeline c in 0 .. chunks(x[0], 4Ki) {
     forall p in ranks: prefix(x[p], n[p]) -> p.box[me]
     forall r in ranks {
       got[r] = box[r].count
@@ -84,14 +84,15 @@ algorithm stream for alltoallv on lsa(2..8) {
   }
 }
 )", "stream");
-  constexpr std::uint64_t kElements = 2048; // some chunks
+  constexpr std::uint64_t kElements = 6000; // some chunks, of packets for some CTAs each
+  constexpr std::uint64_t kMoreSeeds = 24;
   const int none = countBad(kernel, kElements);
   if (none < 0) GTEST_SKIP() << "there is no C++ compiler";
   EXPECT_EQ(none, 0);
   kernel.cuda = test::withHeaders(kernel.cuda);
   kernel.cuda = test::replaced(kernel.cuda, "u32 countLine() { return blockIdx.x; }", "u32 countLine() { return 0; }");
   kernel.cuda = test::replaced(kernel.cuda, "k == blockIdx.x * blockDim.x, blockIdx.x)", "k == blockIdx.x * blockDim.x, 0)");
-  EXPECT_GT(countBad(kernel, kElements, 100), 0);
+  EXPECT_GT(countBad(kernel, kElements, kMoreSeeds), 0);
 }
 
 } // namespace

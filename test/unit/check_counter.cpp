@@ -84,7 +84,8 @@ TEST(Counter, TwoShotIsProved) {
 TEST(Counter, CopiesAreNeeded) {
   const Verdict v = verdict(counted({}));
   const Refutation r = refutation(counted({.copies = v.copies.at(0) - 1}));
-  EXPECT_EQ(r.kind, Kind::OverwriteBeforeRead) << r.explanation;
+  // That it has read the sum, the owner shows by what it sends on; that it has cleared the slot, nothing does.
+  EXPECT_EQ(r.kind, Kind::StaleSentinel) << r.explanation;
 }
 
 TEST(Counter, SlotMustBeCleared) {
