@@ -284,6 +284,7 @@ static std::string reason(const Diagnostics &said, DType type) {
   return text;
 }
 
+/// Of the member's types and operators: a copy of one may have fewer than it is offered for.
 std::vector<Likeness> Program::likenesses(const Member &member, const Instance &first) const {
   const sema::Member &declared = *state->checked->find(member.name);
   std::vector<Likeness> list;

@@ -111,21 +111,23 @@ const std::string &Index::name() const { return node->name; }
 Index Index::left() const { return Index(node->left); }
 Index Index::right() const { return Index(node->right); }
 
-bool Index::uses(llvm::StringRef variable) const { return uses(*node, variable); }
-
-bool Index::uses(const Node &node, llvm::StringRef variable) {
-  if (node.kind == Kind::Variable) return node.name == variable;
-  return node.kind != Kind::Constant && (uses(*node.left, variable) || uses(*node.right, variable));
+bool Index::uses(llvm::StringRef variable) const {
+  const auto within = [&](const auto &self, const Node &n) -> bool {
+    if (n.kind == Kind::Variable) return n.name == variable;
+    return n.kind != Kind::Constant && (self(self, *n.left) || self(self, *n.right));
+  };
+  return within(within, *node);
 }
 
-bool Index::operator==(const Index &other) const { return same(*node, *other.node); }
-
-bool Index::same(const Node &a, const Node &b) {
-  if (&a == &b) return true;
-  if (a.kind != b.kind) return false;
-  if (a.kind == Kind::Constant) return a.value == b.value;
-  if (a.kind == Kind::Variable) return a.name == b.name;
-  return same(*a.left, *b.left) && same(*a.right, *b.right);
+bool Index::operator==(const Index &other) const {
+  const auto same = [](const auto &self, const Node &a, const Node &b) -> bool {
+    if (&a == &b) return true;
+    if (a.kind != b.kind) return false;
+    if (a.kind == Kind::Constant) return a.value == b.value;
+    if (a.kind == Kind::Variable) return a.name == b.name;
+    return self(self, *a.left, *b.left) && self(self, *a.right, *b.right);
+  };
+  return same(same, *node, *other.node);
 }
 
 Index Index::substitute(llvm::StringRef variable, const Index &by) const {
@@ -134,13 +136,14 @@ Index Index::substitute(llvm::StringRef variable, const Index &by) const {
   return make(kind(), left().substitute(variable, by), right().substitute(variable, by));
 }
 
-std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const { return evaluate(*node, lookup); }
-
-std::optional<std::int64_t> Index::evaluate(const Node &node, const Lookup &lookup) {
-  if (node.kind == Kind::Constant) return node.value;
-  if (node.kind == Kind::Variable) return lookup(node.name);
-  const auto a = evaluate(*node.left, lookup), b = evaluate(*node.right, lookup);
-  return a && b ? apply(node.kind, *a, *b) : std::nullopt;
+std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const {
+  const auto value = [&](const auto &self, const Node &n) -> std::optional<std::int64_t> {
+    if (n.kind == Kind::Constant) return n.value;
+    if (n.kind == Kind::Variable) return lookup(n.name);
+    const auto a = self(self, *n.left), b = self(self, *n.right);
+    return a && b ? apply(n.kind, *a, *b) : std::nullopt;
+  };
+  return value(value, *node);
 }
 
 std::string Index::str() const {

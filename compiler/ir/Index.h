@@ -60,9 +60,6 @@ public:
 
 private:
   struct Node;
-  static std::optional<std::int64_t> evaluate(const Node &node, const Lookup &lookup);
-  static bool uses(const Node &node, llvm::StringRef variable);
-  static bool same(const Node &a, const Node &b);
   explicit Index(std::shared_ptr<const Node> n);
   std::shared_ptr<const Node> node;
 };

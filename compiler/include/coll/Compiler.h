@@ -116,8 +116,7 @@ public:
   std::optional<CheckResult> check(const Instance &instance, Diagnostics &diagnostics,
                                    const CheckOptions &options = {}) const;
 
-  /// All instances of a member for one number of ranks, `first` first, by what they look like to the checker. A member
-  /// with fewer types and operators than it is offered for: of these alone.
+  /// All instances of a member for one number of ranks, `first` first, by what they look like to the checker.
   std::vector<Likeness> likenesses(const Member &member, const Instance &first) const;
 
   const std::vector<Workspace> &workspaces() const;
