@@ -46,7 +46,12 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
 int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   if (!ok) return 0;
   const Value &of = program.values[value];
-  if (of.spread != Spread::Element) return refuse(where, "a reduction of what is constant along a row"), 0;
+  if (of.spread == Spread::Row || of.spread == Spread::Everywhere) {
+    diagnostics.error(DiagnosticKind::WrongArguments, where, "a row function of what is one number for each row already")
+        .help("use the number as it is");
+    return ok = false, 0;
+  }
+  if (of.spread != Spread::Element) return refuse(where, "a row function of the scales of groups"), 0;
   rows.clear(); // a vector that is reduced is no row of another
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   program.values[v].group = group;

@@ -68,7 +68,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
   op.value = converted(value(*s.value, out, isOfOtherType(s.mailbox->type)), program.mailboxes[op.box].dtype, s.value->span, out);
   if (!ok) return;
-  if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row");
+  if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row", "send what it is made of, and make it anew where it arrives");
   Mailbox &box = program.mailboxes[op.box];
   if (!box.counted && program.values[op.value].count) {
     diagnostics.error(DiagnosticKind::TypeMismatch, s.value->span, "`" + box.name + "` is not `counted`, so whoever reads it would not know how long this is")
