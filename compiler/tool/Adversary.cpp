@@ -216,7 +216,7 @@ Result<Adversary::Outcome> Adversary::emulate(std::uint64_t seed, std::vector<st
       machine.setEpoch(settings.firstEpoch - 1, unsigned(i));
     // Now and then across the end of the epoch's 32 bits, where clearing the region then is no matter of minutes.
     else if (seed && mix(seed, 3) % 8 == 0 && manifest.regionBytes * ranks <= kSmallRegions)
-      machine.setEpoch(LaunchPlan(manifest).lastEpoch() + 1 - request.launches / 2, unsigned(i));
+      machine.setEpoch(LaunchPlan(manifest).lastEpoch() + 1 - std::max(1u, unsigned(request.launches / 2)), unsigned(i));
   }
 
   std::vector<std::vector<std::vector<PlacedLaunch>>> placed(parts.size()); // [part][rank][launch]

@@ -379,6 +379,8 @@ std::string unknown(const ir::Program &program) {
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.payload && m.dtype != program.dtype) return "mailboxes of another type than `T`";
     else if (ir::adds(m.sync)) return "`" + ir::keyword(m.sync).str() + "` mailboxes";
+  for (const ir::Buffer &buffer : program.buffers)
+    if (buffer.dtype != program.dtype) return "vectors of another type than `T`";
   bool arithmetic = false;
   ir::walk(program.body, [&](const ir::Stmt &stmt) {
     const auto &op = stmt.op();

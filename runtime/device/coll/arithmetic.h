@@ -307,18 +307,20 @@ __device__ inline Elements<Computed<U>, kCount> fromMemory(const u32 *word) {
   return f;
 }
 
-/// The words that so many bytes take, from memory aligned to as many as they are a multiple of, at most 16, and back.
-template <u32 kBytes>
+/// The largest access of memory at multiples of so many bytes: 1, 2, 4, 8 or 16.
+constexpr u32 unitOf(u32 bytes) { return bytes % 16 == 0 ? 16 : bytes & (0 - bytes); }
+
+/// The words that so many bytes take, from memory aligned to kUnit, and back.
+template <u32 kBytes, u32 kUnit = unitOf(kBytes)>
 __device__ inline void loadWords(const char *from, u32 *word) {
-  constexpr u32 kUnit = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
   if constexpr (kUnit >= 4 && kBytes > kUnit) {
-    loadWords<kUnit>(from, word);
-    loadWords<kBytes - kUnit>(from + kUnit, word + kUnit / 4);
+    loadWords<kUnit, kUnit>(from, word);
+    loadWords<kBytes - kUnit, kUnit>(from + kUnit, word + kUnit / 4);
   } else if constexpr (kBytes > kUnit) {
     word[0] = 0;
 #pragma unroll
     for (u32 b = 0; b < (kBytes < 4 ? kBytes : 4); b += kUnit) word[0] |= u32(loadElement<kUnit>(from + b)) << 8 * b;
-    if constexpr (kBytes > 4) loadWords<kBytes - 4>(from + 4, word + 1);
+    if constexpr (kBytes > 4) loadWords<kBytes - 4, kUnit>(from + 4, word + 1);
   } else if constexpr (kBytes == 16) {
     const Words2 v = ptx::load16(from);
     word[0] = u32(v.w[0]), word[1] = u32(v.w[0] >> 32), word[2] = u32(v.w[1]), word[3] = u32(v.w[1] >> 32);
@@ -333,16 +335,15 @@ __device__ inline void loadWords(const char *from, u32 *word) {
     word[0] = u32(loadElement<1>(from));
   }
 }
-template <u32 kBytes>
+template <u32 kBytes, u32 kUnit = unitOf(kBytes)>
 __device__ inline void storeWords(char *to, const u32 *word) {
-  constexpr u32 kUnit = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
   if constexpr (kUnit >= 4 && kBytes > kUnit) {
-    storeWords<kUnit>(to, word);
-    storeWords<kBytes - kUnit>(to + kUnit, word + kUnit / 4);
+    storeWords<kUnit, kUnit>(to, word);
+    storeWords<kBytes - kUnit, kUnit>(to + kUnit, word + kUnit / 4);
   } else if constexpr (kBytes > kUnit) {
 #pragma unroll
     for (u32 b = 0; b < (kBytes < 4 ? kBytes : 4); b += kUnit) storeElement<kUnit>(to + b, word[0] >> 8 * b);
-    if constexpr (kBytes > 4) storeWords<kBytes - 4>(to + 4, word + 1);
+    if constexpr (kBytes > 4) storeWords<kBytes - 4, kUnit>(to + 4, word + 1);
   } else if constexpr (kBytes == 16) {
     ptx::store16(to, Words2{{pair(word[0], word[1]), pair(word[2], word[3])}});
   } else if constexpr (kBytes == 8) {
