@@ -334,8 +334,8 @@ TEST(Context, TakesWhatHasRoomForShortRows) {
   };
   EXPECT_EQ(chosen(65536, 4), "oneshot.sentinel");
   EXPECT_EQ(chosen(100000, 1), "oneshot.ll") << "with 2 elements a packet, not 4";
-  EXPECT_EQ(chosen(200000, 1), "");
-  const std::uint64_t tooShort[] = {200000, 1};
+  EXPECT_EQ(chosen(1100000, 1), "");
+  const std::uint64_t tooShort[] = {1100000, 1};
   std::vector<std::vector<void *>> none(2, std::vector<void *>(4));
   auto refused = norm->launch(none, tooShort);
   ASSERT_FALSE(refused);
