@@ -49,7 +49,7 @@ std::string Extent::str() const {
   case Kind::Ranks: return "N";
   case Kind::Free: return name;
   case Kind::Piece: return bracketed(operands[0]) + "/" + bracketed(operands[1]);
-  case Kind::Dynamic: return "up to " + operands[0].str();
+  case Kind::Dynamic: return (operands[0].kind == Kind::Dynamic ? "" : "up to ") + operands[0].str();
   case Kind::Arith:
     if (op == 'l') return "log2(" + operands[0].str() + ")";
     return bracketed(operands[0]) + op + bracketed(operands[1]);

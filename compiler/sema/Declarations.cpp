@@ -102,8 +102,10 @@ void checkSlots(Context &context, Mailbox &mailbox) {
     mailbox.slotCount = Extent{Extent::Kind::Free, 0, "", 0, {}, nullptr}; // nothing more to say of its slots
     context.error(value ? DiagnosticKind::EmptyRange : DiagnosticKind::TypeMismatch, mailbox.slots->span,
                   value ? "`" + mailbox.name.text + "` has no slot where N = " + std::to_string(ranks)
-                        : onlyOfN(*mailbox.slots) ? "`" + mailbox.name.text + "` has too many slots where N = " + std::to_string(ranks)
-                                                  : "the number of slots must follow from N alone");
+                        : onlyOfN(*mailbox.slots)
+                            ? "`" + mailbox.name.text + "` has too many slots where N = " + std::to_string(ranks) +
+                                  ", or their number is divided by 0"
+                            : "the number of slots must follow from N alone");
     return;
   }
 }

@@ -13,20 +13,33 @@
 using namespace coll;
 using namespace coll::tool;
 
-/// The numbers of ranks to check a member for: those asked for, else the default ones that its team allows.
-static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments) {
+/// Says of a member of several why it is left out.
+static void leaveOut(const std::string &why, Diagnostics &said) {
+  Diagnostic &note = said.list.emplace_back();
+  note.severity = Severity::Note;
+  note.message = why + ", and is left out";
+}
+
+/// The numbers of ranks to check a member for: those asked for, else the default ones that its team allows. Of several
+/// that are asked for, those that it is not offered for go to `said`, if it is given and others are left.
+static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments, Diagnostics *said = nullptr) {
   const bool asked = arguments.has("-n");
   std::vector<std::uint64_t> wanted = arguments.numbers("-n", 1, 1 << 20);
   if (!asked) wanted = {2, 3, 4, 5, 7, 8};
   std::vector<int> result;
+  std::string missing;
   for (std::uint64_t n : wanted) {
     const bool offered = n >= static_cast<unsigned>(member.minRanks) && n <= static_cast<unsigned>(member.maxRanks);
     if (offered)
       result.push_back(static_cast<int>(n));
     else if (asked)
-      throw Failure{Exit::BadInput, "`" + member.name + "` is not offered for " + std::to_string(n) + " ranks",
-                    "it is offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks)};
+      missing += (missing.empty() ? "" : ", ") + std::to_string(n);
   }
+  const std::string reason = "`" + member.name + "` is not offered for " + missing + " ranks";
+  if (!missing.empty() && (!said || result.empty()))
+    throw Failure{Exit::BadInput, reason,
+                  "it is offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks)};
+  if (!missing.empty()) leaveOut(reason, *said);
   if (result.empty()) result.push_back(member.minRanks);
   return result;
 }
@@ -101,8 +114,8 @@ private:
 /// than its name. One stands for another only where the programs for that very number are alike: what differs in them may
 /// not show with few ranks. Above 8, where a proof takes longest, nothing is said of elements of other sizes.
 static void addVerdicts(const Program &program, const Member &member, const Arguments &arguments,
-                        std::vector<Verdict> &verdicts) {
-  const std::vector<int> numbers = ranksToCheck(member, arguments);
+                        std::vector<Verdict> &verdicts, Diagnostics *said) {
+  const std::vector<int> numbers = ranksToCheck(member, arguments, said);
   const int smallest = *std::min_element(numbers.begin(), numbers.end());
   Questions questions;
   for (int ranks : numbers)
@@ -127,12 +140,10 @@ static void addVerdictsOfAll(const Program &program, const Arguments &arguments,
   std::optional<Failure> reason;
   for (const Member *member : members) {
     try {
-      addVerdicts(program, *member, arguments, verdicts);
+      addVerdicts(program, *member, arguments, verdicts, members.size() > 1 ? &said : nullptr);
     } catch (const Failure &failure) {
       if (!reason) reason = failure;
-      Diagnostic &note = said.list.emplace_back();
-      note.severity = Severity::Note;
-      note.message = failure.message + ", and is left out";
+      leaveOut(failure.message, said);
     }
   }
   if (reason && verdicts.empty()) throw *reason;
