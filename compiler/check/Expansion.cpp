@@ -53,6 +53,7 @@ private:
   std::vector<std::pair<llvm::StringRef, std::int64_t>> scope;
   int rank = 0;
   Dependence flow{program, out};
+  ir::SourceOffset current = 0; ///< of the statement
   bool inPackets = false;
   int loopLength = 0; ///< of the packet loop
 
@@ -67,7 +68,24 @@ private:
         if (bound == name) return value;
       return std::nullopt;
     };
-    return index.evaluate(lookup).value_or(-1);
+    const auto number = index.evaluate(lookup);
+    if (!number && mayHaveNone(index)) {
+      Step step{};
+      step.where = current, step.peer = rank;
+      refuse(Refutation::Kind::WrongResult, Event::What::None, step,
+             "a number here has no value on rank " + std::to_string(rank) +
+                 ": it divides by 0, or shifts by less than 0 or more than 62",
+             "write a condition that leaves this rank out, as in `if k > 0`");
+    }
+    return number.value_or(-1);
+  }
+
+  static bool mayHaveNone(const ir::Index &index) {
+    using Kind = ir::Index::Kind;
+    if (index.kind() == Kind::Constant || index.kind() == Kind::Variable) return false;
+    for (const Kind kind : {Kind::Div, Kind::CeilDiv, Kind::Mod, Kind::Shl})
+      if (index.kind() == kind) return true;
+    return mayHaveNone(index.left()) || mayHaveNone(index.right());
   }
 
   void refuse(Refutation::Kind kind, Event::What what, const Step &step, std::string explanation, std::string fix) {
@@ -169,6 +187,7 @@ private:
   void block(const ir::Block &stmts) {
     for (const ir::Stmt &stmt : stmts) {
       if (out.refutation) return;
+      current = ir::match(stmt, [](const auto &s) -> ir::SourceOffset { return s.where; });
       statement(stmt);
     }
   }

@@ -64,6 +64,7 @@ public:
       return "((" + signedText(i.left()) + " + " + signedText(i.right()) + " - 1) / " + signedText(i.right()) + ")";
     case Kind::Div: { // rounds down
       const std::string a = signedText(i.left()), b = signedText(i.right());
+      if (i.right().kind() != Kind::Constant || i.right().value() <= 0) return "coll::floorDiv(" + a + ", " + b + ")";
       const auto range = rangeOf(i.left());
       if (range && range->low >= 0) return "(" + a + " / " + b + ")";
       return "((" + a + " - (" + a + " % " + b + " + " + b + ") % " + b + ") / " + b + ")";
@@ -73,6 +74,9 @@ public:
       const std::string a = signedText(i.left()), b = signedText(i.right());
       return "(" + a + (i.kind() == Kind::Min ? " < " : " > ") + b + " ? " + a + " : " + b + ")";
     }
+    case Kind::Shl:
+      if (rangeOf(i)) return infix(sign(i.kind()));
+      return "coll::shiftLeft(" + signedText(i.left()) + ", " + signedText(i.right()) + ")";
     default: return infix(sign(i.kind()));
     }
   }
@@ -135,7 +139,7 @@ private:
     case Kind::Sub: return Range{a->low - b->high, a->high - b->low};
     case Kind::Mul: return natural ? std::optional(Range{a->low * b->low, a->high * b->high}) : std::nullopt;
     case Kind::Mod: return b->low > 0 ? std::optional(Range{0, b->high - 1}) : std::nullopt;
-    case Kind::Shl:
+    case Kind::Shl: // in 31 bits
       if (!natural || b->high > 30 || a->high >> (31 - b->high) != 0) return std::nullopt;
       return Range{a->low << b->low, a->high << b->high};
     case Kind::Xor:

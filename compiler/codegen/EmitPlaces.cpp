@@ -46,13 +46,23 @@ void BodyEmitter::keep(ValueId own, ValueId sent) {
   else computed.set(own, computed.elements(sent), Expressions::Form::Elements);
 }
 
+/// A number as a factor.
+static std::string factor(const std::string &number) {
+  int depth = 0;
+  for (char c : number) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ' ' && depth == 0) return "(" + number + ")";
+  }
+  return number;
+}
+
 std::string BodyEmitter::base(const Slice &slice) const {
   std::string base = "a." + names.buffers.at(program.buffers[slice.buffer].name);
   if (program.buffers[slice.buffer].window) base += "[" + (slice.owner ? hopOf(*slice.owner) : "0") + "]";
   const std::string number = text(slice.index);
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base;
-  case Length::Kind::Row: return base + " + " + number + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
+  case Length::Kind::Row: return base + " + " + factor(number) + (slice.length.extents.empty() ? "" : " * (" + names.product(slice.length.extents) + ")");
   case Length::Kind::Piece:
     return base + " + " + piecesOf(slice.length) + ".begin(" + number + ")" + (slice.length.ofRows ? ofRow(slice.length) : "");
   }
@@ -76,14 +86,14 @@ std::string BodyEmitter::placeOfAll(const Slice &slice) const {
   const std::string elements = names.product(slice.length.extents);
   if (inRows) {
     const bool row = slice.length.kind == Length::Kind::Row, piece = slice.length.isPieceOfRows();
-    const std::string begin = row     ? number + " * (" + elements + ") + "
+    const std::string begin = row     ? factor(number) + " * (" + elements + ") + "
                               : piece ? "pieces.begin(" + number + ")" + ofRow(slice.length) + " + "
                                       : "";
     return base + begin + "row.number * row.length, row.packet(k), row.length";
   }
   switch (slice.length.kind) {
   case Length::Kind::Whole: return base + "0, i, " + elements;
-  case Length::Kind::Row: return base + number + " * (" + elements + "), i, " + elements;
+  case Length::Kind::Row: return base + factor(number) + " * (" + elements + "), i, " + elements;
   case Length::Kind::Piece:
     return base + piecesOf(slice.length) + ".begin(" + number + "), i, " + piecesOf(slice.length) + ".size(" + number + ")";
   }

@@ -41,6 +41,7 @@ const std::vector<Header> &headers() {
       {"kept_wide", {"KeptElements"}},
       {"rows", {"OneRowPacket", "AnyRowPackets", "forRows", "kRowPackets", "RowSum", "RowMax"}},
       {"split", {"Pieces", "RowPieces"}},
+      {"index", {"floorDiv", "shiftLeft"}},
       {"bulk", {"bulk"}},
       {"window", {"reduceRanks"}},
       {"window_wide", {"reduceRanksWide"}},

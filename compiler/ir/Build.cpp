@@ -52,6 +52,21 @@ void Builder::refuse(ast::Span where, const std::string &construct, const std::s
   ok = false;
 }
 
+void Builder::slip(DiagnosticKind kind, ast::Span where, const std::string &what, const std::string &help) {
+  if (ok) diagnostics.error(kind, where, what).help(help);
+  ok = false;
+}
+
+void Builder::slipOfPart(const ast::Expr &expr) {
+  const auto [what, help] = whyNoPart(program, expr);
+  slip(DiagnosticKind::Misplaced, expr.span, what, help);
+}
+
+void Builder::slipOfLength(ast::Span where) {
+  slip(DiagnosticKind::TypeMismatch, where, "this is a vector of another length than what takes it",
+       "use vectors of one length together: whole ones, rows of one length, or pieces of one split");
+}
+
 /// What goes element by element is done with each chunk, before the body or behind it: no chunk sees another's elements.
 void Builder::checkBesidePipeline(const ast::Stmt &stmt, std::size_t before) {
   if (!ok || std::none_of(program.body.begin() + long(before), program.body.end(), exchanges)) return;

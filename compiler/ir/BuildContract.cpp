@@ -4,12 +4,34 @@
 #include "ir/BuildFormula.h"
 #include "ir/BuildWindow.h"
 
-#include <bit>
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace coll::ir {
 namespace {
 
-std::string extentName(const ast::Extent &extent) {
+/// What an extent of numbers and `N` alone comes to.
+std::optional<std::uint64_t> fixedExtent(const ast::Extent &extent, int ranks) {
+  if (extent.kind == ast::Extent::Kind::Number) return extent.number;
+  if (extent.kind == ast::Extent::Kind::Ranks) return std::uint64_t(ranks);
+  if (extent.kind != ast::Extent::Kind::Arith) return std::nullopt;
+  std::vector<std::uint64_t> of;
+  for (const ast::Extent &operand : extent.operands)
+    if (const auto value = fixedExtent(operand, ranks)) of.push_back(*value);
+    else return std::nullopt;
+  switch (extent.op) {
+  case '+': return of[0] + of[1];
+  case '-': return of[0] - std::min(of[0], of[1]);
+  case '*': return of[0] * of[1];
+  case '/': return of[1] ? of[0] / of[1] : 0;
+  default: return of[0] ? std::uint64_t(llvm::Log2_64(of[0])) : 0;
+  }
+}
+
+/// As Buffer::extents has it; empty where it cannot be lowered yet.
+std::string extentName(const ast::Extent &extent, int ranks) {
+  if (extent.kind == ast::Extent::Kind::Arith)
+    if (const auto fixed = fixedExtent(extent, ranks)) return std::to_string(*fixed);
   switch (extent.kind) {
   case ast::Extent::Kind::Number: return std::to_string(extent.number);
   case ast::Extent::Kind::Ranks: return "N";
@@ -23,6 +45,8 @@ std::string extentName(const ast::Extent &extent) {
   }
 }
 
+constexpr const char *kOfIndices = "an index may have numbers, `N`, `me`, arguments that are ranks or whole numbers, and variables of loops";
+
 class Contract {
 public:
   Contract(const sema::Algorithm &a, Program &p, DiagnosticEngine &d) : algorithm(a), program(p), diagnostics(d) {}
@@ -33,7 +57,7 @@ public:
     program.extents = collective.extents;
     if (ok && !algorithm.decl->outOfPlace)
       for (const ast::InPlace &pair : collective.decl->inplace) inplace(pair);
-    for (const ast::Ensures &clause : collective.decl->ensures) ensures(clause);
+    for (const ast::Ensures &clause : collective.decl->ensures) ensures(clause, *clause.condition);
     return ok;
   }
 
@@ -43,12 +67,8 @@ private:
   DiagnosticEngine &diagnostics;
   bool ok = true;
 
-  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) {
-    if (ok) {
-      auto report = diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
-      report.note(algorithm.decl->name.span, "needed by this algorithm");
-      if (!help.empty()) report.help(help);
-    }
+  void slip(ast::Span where, const std::string &what, const std::string &help) {
+    if (ok) diagnostics.error(DiagnosticKind::Misplaced, where, what).help(help);
     ok = false;
   }
 
@@ -57,8 +77,13 @@ private:
     Buffer buffer{param.name.text, Direction(int(param.direction)),
                   sema::instantiate(param.type.element, program.dtype), {}};
     for (const ast::Extent &extent : param.type.shape) {
-      buffer.extents.push_back(extentName(extent));
-      if (buffer.extents.back().empty()) return refuse(param.name.span, "the extent `" + extent.str() + "`");
+      buffer.extents.push_back(extentName(extent, program.ranks));
+      if (!buffer.extents.back().empty()) continue;
+      diagnostics.error(DiagnosticKind::NotLowered, param.name.span, "the extent `" + extent.str() + "` cannot be lowered yet")
+          .note(algorithm.decl->name.span, "needed by this algorithm")
+          .help("give it a name of its own, such as `K`");
+      ok = false;
+      return;
     }
     program.buffers.push_back(std::move(buffer));
   }
@@ -72,11 +97,13 @@ private:
 
   Index index(const ast::Expr &e) {
     auto i = integer(e, program.ranks);
-    if (!i) refuse(e.span, "this index");
+    if (!i) slip(e.span, "`" + ast::print(e) + "` is not known before the launch", kOfIndices);
     return i.value_or(Index());
   }
 
   std::optional<Slice> part(const ast::Expr &expr) {
+    const auto *at = std::get_if<ast::Index>(&expr.node);
+    if (at && std::holds_alternative<ast::Index>(at->base->node)) return std::nullopt; // a row of a row
     return contractSlice(program, expr, [&](const ast::Expr &e) { return index(e); });
   }
 
@@ -86,41 +113,53 @@ private:
 
   void inplace(const ast::InPlace &pair) {
     auto a = part(*pair.lhs), b = part(*pair.rhs);
-    if (!a || !b) return refuse(pair.span, "this in-place pair");
+    const auto isPart = [](const std::optional<Slice> &s) { return s && s->length.kind != Length::Kind::Whole; };
+    const auto isMine = [&](const std::optional<Slice> &s) { return !isPart(s) || s->index.isVariable("me"); };
+    if (!a || !b || (isPart(a) && isPart(b)) || !isMine(a) || !isMine(b))
+      return slip(pair.span, "an in-place pair is of two arguments, or of one and row `me` of the other",
+                  "as in `inplace(y = x)` or `inplace(x = y[me])`");
     if (program.buffers[a->buffer].direction == Direction::In) std::swap(a, b);
     program.aliases.emplace_back(*a, *b);
     program.inplace.emplace_back(ast::print(*pair.lhs), ast::print(*pair.rhs));
   }
 
-  void ensures(const ast::Ensures &clause) {
+  void ensures(const ast::Ensures &clause, const ast::Expr &condition) {
     if (!ok) return;
+    if (const auto *both = std::get_if<ast::Binary>(&condition.node); both && both->op == ast::BinaryOp::And) {
+      ensures(clause, *both->lhs);
+      return ensures(clause, *both->rhs);
+    }
     Ensures e;
     e.where = clause.span.begin;
     if (!clause.variables.empty()) e.variable = clause.variables.front().name.text;
     // `me != root or y == …`: promised where the first does not hold.
-    const ast::Expr *promise = clause.condition.get();
+    const ast::Expr *promise = &condition;
     if (const auto *either = std::get_if<ast::Binary>(&promise->node); either && either->op == ast::BinaryOp::Or)
-      if (auto unless = integer(*either->lhs, program.ranks)) e.on = Index::negate(*unless), promise = either->rhs.get();
+      for (const auto &[unless, rest] : {std::pair(either->lhs.get(), either->rhs.get()), std::pair(either->rhs.get(), either->lhs.get())})
+        if (auto outcome = integer(*unless, program.ranks)) {
+          e.on = Index::negate(*outcome), promise = rest;
+          break;
+        }
     const auto *equal = std::get_if<ast::Binary>(&promise->node);
-    if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1)
-      return refuseClause(clause.span);
+    if (!equal || equal->op != ast::BinaryOp::Eq || clause.variables.size() > 1) return slipOf(promise->span);
     const ast::Call *left = prefixIn(*equal->lhs), *right = prefixIn(*equal->rhs);
     if (left || right) return prefix(left, right, clause.span, std::move(e));
     auto target = part(*equal->lhs);
     if (!target) target = element(*equal->lhs);
-    if (!target) return refuseClause(clause.span);
+    if (!target || ownerOf(*equal->lhs) || program.buffers[target->buffer].direction == Direction::In) return slipOf(equal->lhs->span);
     e.target = *target;
     if (!source(*equal->rhs, e) || !isOfParameter(*equal->rhs)) {
       e.kind = Ensures::Kind::Formula;
       buildFormula(program, e, *equal->rhs,
-                   [&](ast::Span where, const std::string &what, const std::string &help) { refuse(where, what, help); });
+                   [&](ast::Span where, const std::string &what, const std::string &help) { slip(where, what, help); });
     }
     if (ok) program.ensures.push_back(std::move(e));
   }
 
-  void refuseClause(ast::Span where) {
-    refuse(where, "this `ensures` clause",
-           "what can be proved is an argument or a row of it `==` a reduction, a copy, or what is computed of such");
+  void slipOf(ast::Span where) {
+    slip(where, "this is nothing that `ensures` can promise",
+         "write a result, or a row of one, `==` what it holds at exit, on all ranks or behind a condition over `me` and "
+         "scalars and `or`");
   }
 
   /// `prefix(y[r], c) == prefix(r.x[me], c)`
@@ -128,9 +167,12 @@ private:
     const bool equal = left && right && ast::print(*left->args[1]) == ast::print(*right->args[1]);
     auto target = equal ? part(*left->args[0]) : std::nullopt;
     if (!target || !source(*right->args[0], e) || e.kind != Ensures::Kind::Copy)
-      return refuse(where, "this `ensures` clause");
+      return slip(where, "what is promised of a prefix is a copy of another prefix of the same length",
+                  "as in `prefix(y, n[me]) == prefix(r.x, n[me])`");
     e.target = *target;
-    if (!count(*left->args[1], e)) return refuse(left->args[1]->span, "this length of a prefix in `ensures`");
+    if (!count(*left->args[1], e))
+      return slip(left->args[1]->span, "the length of a prefix is a number of an input, or of a result that a clause before says equals one",
+                  "as in `prefix(y, n[me])` for `in n: u32[N]`");
     program.ensures.push_back(std::move(e));
   }
 
@@ -170,18 +212,13 @@ private:
     const auto *r = std::get_if<ast::Reduce>(&expr.node);
     e.kind = r ? Ensures::Kind::Reduction : Ensures::Kind::Copy;
     const ast::Expr &of = r ? *r->body : expr;
-    const auto *at = std::get_if<ast::Index>(&of.node);
-    const auto *member = std::get_if<ast::Member>(at ? &at->base->node : &of.node);
-    if (!member) return false;
-    const auto *param = std::get_if<const ast::Param *>(&member->ref);
-    auto owner = integer(*member->base, program.ranks);
-    if (!param || !owner || (r && !owner->isVariable(r->variable.name.text))) return false;
-    const BufferId buffer = bufferOf(program, **param);
-    e.from = *owner;
-    if (!at) return e.source = whole(program, buffer), true;
-    auto number = integer(*at->index, program.ranks);
-    if (!number) return false;
-    e.source = row(program, buffer, *number);
+    const ast::Expr *owning = ownerOf(of);
+    auto owner = owning ? integer(*owning, program.ranks) : std::nullopt;
+    if (!owner || (r && !owner->isVariable(r->variable.name.text))) return false;
+    auto slice = part(of);
+    if (!slice) slice = element(of);
+    if (!slice || slice->length.kind == Length::Kind::Piece) return false;
+    e.from = *owner, e.source = *slice;
     return true;
   }
 };
@@ -216,9 +253,9 @@ Slice whole(const Program &program, BufferId buffer) {
   return {buffer, Length{Length::Kind::Whole, program.buffers[buffer].extents, {}}, {}};
 }
 
-Slice row(const Program &program, BufferId buffer, Index number) {
+Slice row(const Program &program, BufferId buffer, Index number, unsigned depth) {
   const std::vector<std::string> &extents = program.buffers[buffer].extents;
-  return {buffer, Length{Length::Kind::Row, {extents.begin() + 1, extents.end()}, {}}, std::move(number)};
+  return {buffer, Length{Length::Kind::Row, {extents.begin() + depth, extents.end()}, {}}, std::move(number)};
 }
 
 bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics) {
@@ -236,43 +273,98 @@ const ast::Ref *refOf(const ast::Expr &expr) {
 
 } // namespace
 
+namespace {
+
+/// `x[i][j]`, by its own name or that of a view: an argument and the indices behind it, outer first.
+struct Indexed {
+  BufferId buffer = kNone;
+  std::vector<const ast::Expr *> indices;
+};
+
+Indexed indexed(const Program &program, const ast::Expr &expr) {
+  Indexed result;
+  for (const ast::Expr *at = &expr;;) {
+    if (const auto *index = std::get_if<ast::Index>(&at->node)) {
+      result.indices.insert(result.indices.begin(), index->index.get());
+      at = index->base.get();
+      continue;
+    }
+    const ast::Ref *name = refOf(*at);
+    const auto *view = name ? std::get_if<const ast::View *>(name) : nullptr;
+    if (view && !splitCall(**view)) {
+      at = (*view)->value.get();
+      continue;
+    }
+    const auto *param = name ? std::get_if<const ast::Param *>(name) : nullptr;
+    if (param) result.buffer = bufferOf(program, **param);
+    return result;
+  }
+}
+
+/// What several indices count together; empty if how many rows a row has is known at launch only.
+std::optional<Index> rowNumber(const Program &program, BufferId buffer, const std::vector<const ast::Expr *> &indices,
+                               llvm::function_ref<Index(const ast::Expr &)> index) {
+  const std::vector<std::string> &extents = program.buffers[buffer].extents;
+  Index number = index(*indices.front());
+  for (std::size_t i = 1; i < indices.size(); ++i) {
+    if (extents[i] != "N" && !llvm::all_of(extents[i], llvm::isDigit)) return std::nullopt;
+    const std::int64_t rows = extents[i] == "N" ? program.ranks : std::stoll(extents[i]);
+    number = Index::add(Index::mul(number, Index::constant(rows)), index(*indices[i]));
+  }
+  return number;
+}
+
+} // namespace
+
+std::optional<Slice> contractRow(const Program &program, BufferId buffer, const std::vector<const ast::Expr *> &indices,
+                                 llvm::function_ref<Index(const ast::Expr &)> index) {
+  if (indices.empty()) return whole(program, buffer);
+  if (indices.size() >= program.buffers[buffer].extents.size()) return std::nullopt;
+  const auto number = rowNumber(program, buffer, indices, index);
+  return number ? std::optional(row(program, buffer, *number, unsigned(indices.size()))) : std::nullopt;
+}
+
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index) {
-  if (const ast::Ref *name = refOf(expr)) {
-    if (const auto *param = std::get_if<const ast::Param *>(name))
-      if (BufferId b = bufferOf(program, **param); b != kNone) return whole(program, b);
-    if (const auto *view = std::get_if<const ast::View *>(name))
-      if (!splitOf(**view)) return contractSlice(program, *(*view)->value, index);
-    return std::nullopt;
+  if (const Indexed of = indexed(program, expr); of.buffer != kNone) {
+    return contractRow(program, of.buffer, of.indices, index);
   }
   const auto *at = std::get_if<ast::Index>(&expr.node);
   const ast::Ref *base = at ? refOf(*at->base) : nullptr;
-  if (!base) return std::nullopt;
-  if (const auto *view = std::get_if<const ast::View *>(base)) {
-    const ast::Param *param = splitOf(**view);
-    const BufferId b = param ? bufferOf(program, *param) : kNone;
-    if (b == kNone) return std::nullopt;
-    Slice piece = whole(program, b);
-    piece.length.kind = Length::Kind::Piece;
-    piece.length.ofRows = splitCall(**view)->function == ast::Function::SplitRows;
-    piece.length.index = piece.index = index(*at->index);
-    return piece;
-  }
-  if (const auto *param = std::get_if<const ast::Param *>(base)) {
-    const BufferId b = bufferOf(program, **param);
-    if (b != kNone && program.buffers[b].extents.size() > 1) return row(program, b, index(*at->index));
-  }
-  return std::nullopt;
+  const auto *view = base ? std::get_if<const ast::View *>(base) : nullptr;
+  const ast::Param *param = view ? splitOf(**view) : nullptr;
+  const BufferId b = param ? bufferOf(program, *param) : kNone;
+  if (b == kNone) return std::nullopt;
+  Slice piece = whole(program, b);
+  piece.length.kind = Length::Kind::Piece;
+  piece.length.ofRows = splitCall(**view)->function == ast::Function::SplitRows;
+  piece.length.index = piece.index = index(*at->index);
+  return piece;
 }
 
 std::optional<Slice> contractElement(const Program &program, const ast::Expr &expr,
                                      llvm::function_ref<Index(const ast::Expr &)> index) {
+  const Indexed of = indexed(program, expr);
+  if (of.buffer == kNone || of.indices.size() != 1 || program.buffers[of.buffer].extents.size() != 1) return std::nullopt;
+  return row(program, of.buffer, index(*of.indices.front()));
+}
+
+std::pair<std::string, std::string> whyNoPart(const Program &program, const ast::Expr &expr) {
+  const std::string text = "`" + ast::print(expr) + "`";
+  const Indexed of = indexed(program, expr);
+  if (of.buffer != kNone && of.indices.size() >= program.buffers[of.buffer].extents.size())
+    return {text + " is one element, and data goes by whole vectors, rows and pieces",
+            "declare one number as a scalar argument, as in `in alpha: f32`, and several as rows of one element, `T[M][1]`"};
+  if (of.buffer != kNone)
+    return {text + " is a row of a row, and how many of those there are is not known before the launch, or it stands in a contract",
+            "index in turn in an algorithm alone, behind extents that are `N` or numbers, as in `T[N][4][M]`"};
   const auto *at = std::get_if<ast::Index>(&expr.node);
   const ast::Ref *base = at ? refOf(*at->base) : nullptr;
-  const auto *param = base ? std::get_if<const ast::Param *>(base) : nullptr;
-  const BufferId b = param ? bufferOf(program, **param) : kNone;
-  if (b == kNone || program.buffers[b].extents.size() != 1) return std::nullopt;
-  return row(program, b, index(*at->index));
+  if (base && std::holds_alternative<const ast::View *>(*base))
+    return {text + " is a piece of something else than a whole argument, or of a split in another number than `N`",
+            "split a whole argument between the ranks: `split(x, N)`"};
+  return {text + " is no argument, no row or piece of one, no slot of a mailbox and no `let`",
+          "choose a part where it is an argument, as in `m[0]`; what is sent is read whole"};
 }
 
 /// Whether an argument is a number that indices and conditions may use.
@@ -294,6 +386,8 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
     const auto *builtin = std::get_if<ast::Builtin>(&name->ref);
     if (builtin && *builtin == ast::Builtin::N) return Index::constant(ranks);
     if (builtin && *builtin == ast::Builtin::Me) return Index::variable("me");
+    if (builtin && (*builtin == ast::Builtin::True || *builtin == ast::Builtin::False))
+      return Index::constant(*builtin == ast::Builtin::True);
     return std::nullopt;
   }
   if (const auto *u = std::get_if<ast::Unary>(&expr.node)) {
@@ -305,7 +399,7 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   }
   if (const auto *cast = std::get_if<ast::Cast>(&expr.node)) {
     auto a = integer(*cast->operand, ranks);
-    if (!a || cast->target.kind != ast::Type::Kind::Rank) return std::nullopt;
+    if (!a || (cast->target.kind != ast::Type::Kind::Rank)) return std::nullopt;
     return modulo(true, *a);
   }
   if (const auto *call = std::get_if<ast::Call>(&expr.node);
@@ -313,7 +407,7 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
     auto a = integer(*call->args.front(), ranks);
     if (!a || a->kind() != Index::Kind::Constant || a->value() < 1) return std::nullopt;
     const auto value = std::uint64_t(a->value());
-    return Index::constant(call->function == ast::Function::Pow2 ? std::has_single_bit(value) : std::bit_width(value) - 1);
+    return Index::constant(call->function == ast::Function::Pow2 ? llvm::isPowerOf2_64(value) : llvm::Log2_64(value));
   }
   const auto *b = std::get_if<ast::Binary>(&expr.node);
   if (!b) return std::nullopt;

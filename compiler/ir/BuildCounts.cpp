@@ -50,11 +50,11 @@ void Builder::storeCount(const ast::Expr &target, const ast::Member &count, Sour
 
 void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out) {
   const auto to = slice(*target.args[0]);
-  if (!to) return refuse(target.args[0]->span, "this target of an assignment");
+  if (!to) return slipOfPart(*target.args[0]);
   const ValueId v = value(*s.value, out);
   if (!ok) return;
   if (!program.values[v].count || !program.values[v].length.sameDomain(to->length))
-    return refuse(s.value->span, "a change of shape");
+    return slipOfLength(s.value->span);
   const auto *member = std::get_if<ast::Member>(&target.args[1]->node);
   const auto length = member ? std::nullopt : element(*target.args[1]);
   const bool same = member ? isCount(*member) && value(*member->base, out) == v
@@ -71,16 +71,25 @@ void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, Source
 ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out) {
   const auto from = slice(*call.args[0]);
   const auto length = element(*call.args[1]);
-  if (!from || from->owner) return refuse(call.args[0]->span, "a prefix of this"), 0;
+  const auto ofInput = [&] {
+    slip(DiagnosticKind::Misplaced, call.args[0]->span, "what is sent as a prefix is the begin of an `in` argument of this rank, or of a row of one",
+         "as in `prefix(x, n[me])` or `prefix(t[p], n[p])`");
+  };
+  if (!from) return slipOfPart(*call.args[0]), 0;
+  if (from->owner) return ofInput(), 0;
   if (!length || program.buffers[length->buffer].direction != Direction::In ||
       program.buffers[length->buffer].dtype != DType::U32)
-    return refuse(call.args[1]->span, "a prefix of a length that is not an element of a `u32` input"), 0;
+    return slip(DiagnosticKind::Misplaced, call.args[1]->span, "the length of a prefix is an element of a `u32` input",
+                "as in `prefix(x, n[me])` for `in n: u32[N]`"), 0;
   if (program.buffers[from->buffer].direction != Direction::In || from->length.kind == Length::Kind::Piece)
-    return refuse(call.args[0]->span, "a prefix of this"), 0;
+    return ofInput(), 0;
   if (llvm::any_of(program.aliases, [&](const auto &pair) { return pair.first.buffer == length->buffer || pair.second.buffer == length->buffer; }))
-    return refuse(call.args[1]->span, "counts that may lie where a result does"), 0;
+    return slip(DiagnosticKind::InplaceHazard, call.args[1]->span, "`" + program.buffers[length->buffer].name + "` may lie where a result does, which is written while it says how long messages are",
+                "take it out of the contract's `inplace`, or declare the algorithm `outofplace`"), 0;
   std::vector<std::string> &bound = program.buffers[length->buffer].bound;
-  if (!bound.empty() && bound != from->length.extents) return refuse(expr.span, "counts of vectors of unlike length"), 0;
+  if (!bound.empty() && bound != from->length.extents)
+    return slip(DiagnosticKind::TypeMismatch, call.args[1]->span, "`" + program.buffers[length->buffer].name + "` counts elements of vectors of two lengths, and each number has one bound",
+                "declare an argument with the counts of each: `in n: u32[N], in k: u32[N]`"), 0;
   bound = from->length.extents;
   const Buffer &buffer = program.buffers[from->buffer];
   const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);

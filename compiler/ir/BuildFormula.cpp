@@ -2,6 +2,7 @@
 
 #include "ir/Arithmetic.h"
 #include "ir/BuildContract.h"
+#include "llvm/Support/ErrorHandling.h"
 
 namespace coll::ir {
 namespace {
@@ -18,7 +19,7 @@ public:
     if (refused) return;
     const DType wanted = program.buffers[clause.target.buffer].dtype;
     if (typeOf(v) != wanted) arithmetic.convert(v, wanted, expr.span);
-    if (int(clause.formula.size()) - 1 != v && typeOf(v) == wanted) refuse(expr.span, "this expression");
+    if (int(clause.formula.size()) - 1 != v && typeOf(v) == wanted) clause.formula.push_back(clause.formula[std::size_t(v)]); // the last is what the target holds
     settle(expr);
   }
 
@@ -33,16 +34,17 @@ public:
       of = r->body.get();
     }
     if (!source(*of, node)) {
-      if (const auto *r = std::get_if<ast::Reduce>(&expr.node); r && isArithmetic(*of)) return contributions(*r, node.op);
+      if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return contributions(*r, node.op);
       if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply) return combined(expr, *c);
-      return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
+      const auto [what, help] = whyNoPart(program, expr);
+      return refuse(expr.span, what, help), 0;
     }
     node.dtype = program.buffers[node.source.buffer].dtype;
     if (node.kind == Node::Kind::Reduction && isFloat(node.dtype) && sizeOf(node.dtype) < 4) node.dtype = DType::F32;
     return add(std::move(node));
   }
 
-  int scaleOf(const ast::Let &, ast::Span where) override { return refuse(where, "`.scale` in `ensures`"), 0; }
+  int scaleOf(const ast::Let &, ast::Span) override { llvm_unreachable("a contract has no `let`"); }
   int constant(double value, DType type, ast::Span) override {
     Node node;
     node.kind = Node::Kind::Constant, node.value = value, node.dtype = type, node.spread = Spread::Everywhere;
@@ -51,7 +53,8 @@ public:
   int index(const ast::Expr &expr, DType type) override {
     Node node;
     node.kind = Node::Kind::Constant, node.number = indexOf(expr), node.dtype = type, node.spread = Spread::Everywhere;
-    if (!node.number) return refuse(expr.span, "`" + ast::print(expr) + "` in `ensures`"), 0;
+    if (!node.number)
+      return refuse(expr.span, "`" + ast::print(expr) + "` is not known before the launch", "use numbers, `N` and arguments"), 0;
     return add(std::move(node));
   }
   int argument(const std::string &scalar, DType type, ast::Span) override {
@@ -127,13 +130,13 @@ private:
     return arithmetic().convert(arithmetic().combine(op, a, b, expr.span), type, expr.span);
   }
 
-  /// `x`, `r.x`, `old(x)`, each perhaps with an index: what of which rank, and when.
+  /// `x`, `r.x`, `old(x)`, each perhaps with indices: what of which rank, and when.
   bool source(const ast::Expr &expr, Node &node) {
-    const auto *at = std::get_if<ast::Index>(&expr.node);
-    const ast::Expr &base = at ? *at->base : expr;
-    const ast::Expr *name = &base;
+    std::vector<const ast::Expr *> indices;
+    const ast::Expr *name = &expr;
+    for (; const auto *at = std::get_if<ast::Index>(&name->node); name = at->base.get()) indices.insert(indices.begin(), at->index.get());
     node.from = Index::variable("me");
-    const auto *call = std::get_if<ast::Call>(&base.node);
+    const auto *call = std::get_if<ast::Call>(&name->node);
     const bool old = call && call->function == ast::Function::Old;
     if (old) name = call->args.front().get();
     const ast::Ref *ref = nullptr;
@@ -151,16 +154,22 @@ private:
     if (node.kind == Node::Kind::Reduction && !node.from.isVariable(node.variable)) return false;
     if (node.kind == Node::Kind::Input && written && !old && std::holds_alternative<ast::NameRef>(name->node))
       node.kind = Node::Kind::Exit;
-    node.source = whole(program, buffer);
-    if (!at) return true;
-    auto number = indexOf(*at->index);
-    if (!number || program.buffers[buffer].extents.size() < 2) return false;
-    node.source = row(program, buffer, *number);
+    if (indices.size() > 1) return false;
+    bool known = true;
+    const auto slice = contractRow(program, buffer, indices, [&](const ast::Expr &index) {
+      const auto number = indexOf(index);
+      known &= number.has_value();
+      return number.value_or(Index());
+    });
+    if (!slice || !known) return false;
+    node.source = *slice;
     return true;
   }
 
   /// Which vectors are rows of the others, and of which length those are.
   void settle(const ast::Expr &expr) {
+    if (clause.formula.back().spread == Spread::Everywhere)
+      return refuse(expr.span, "this is one number, and no result can be set to one", "promise what is computed of arguments");
     for (const Node &node : clause.formula)
       if (node.kind <= Node::Kind::Reduction && node.source.length.extents.size() >= clause.domain.extents.size())
         clause.domain = node.source.length;
@@ -169,15 +178,15 @@ private:
       const std::vector<std::string> &extents = node.source.length.extents;
       if (node.source.length.kind != Length::Kind::Whole || extents.size() != 1 ||
           extents.front() != clause.domain.extents.back())
-        return refuse(expr.span, "vectors of these shapes in one `ensures`",
+        return refuse(expr.span, "a vector is computed with a matrix, and is not one row for all of its rows",
                       node.source.length.isOneElement() || clause.domain.isOneElement()
                           ? "declare what is one number as a scalar: `in alpha: f32`"
-                          : "");
+                          : "declare it as a vector that is as long as a row");
       node.everyRow = true;
     }
     const Spread spread = clause.formula.back().spread;
-    if (spread == Spread::Element ? !clause.target.length.sameDomain(clause.domain) : spread == Spread::Everywhere)
-      refuse(expr.span, "a change of shape in `ensures`");
+    if (spread == Spread::Element && !clause.target.length.sameDomain(clause.domain))
+      refuse(expr.span, "this is of another length than the result that it is promised of", "promise of each result what is as long");
   }
 };
 

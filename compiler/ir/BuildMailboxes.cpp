@@ -3,6 +3,8 @@
 #include "ir/BuildCounts.h"
 #include "ir/Builder.h"
 
+#include <cassert>
+
 namespace coll::ir {
 namespace {
 
@@ -47,7 +49,6 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   else if (mode == ast::SyncMode::Counter) box.sync = Sync::Counter;
   else if (mode == ast::SyncMode::Counter16) box.sync = Sync::Counter16;
   else if (mode == ast::SyncMode::Counter128) box.sync = Sync::Counter128;
-  else refuse(decl.sync.span, "sync mode `" + std::string(ast::keyword(mode)) + "`");
   box.dtype = sema::instantiate(decl.type.element, program.dtype);
   box.counted = decl.counted;
   if (decl.reuseRule) box.reuse = reuseOf(*decl.reuseRule);
@@ -95,10 +96,10 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
 
 void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
   auto to = slice(*s.target);
-  if (!to) return refuse(s.target->span, "this target of a send");
+  if (!to) return slipOfPart(*s.target);
   const ValueId v = value(*s.value, out);
   if (!ok) return;
-  if (!program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
+  if (!program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
   Store store{*to, v, span.begin};
   if (s.rank) return out.push_back(store);
   store.multicast = true;
@@ -108,7 +109,8 @@ void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
 void Builder::await(const ast::Await &s, ast::Span span, Block &out) {
   auto place = slice(*s.place);
   const MailboxId flags = place ? program.buffers[place->buffer].flags : kNone;
-  if (flags == kNone) return refuse(span, "this `await`");
+  if (!place) return slipOfPart(*s.place);
+  assert(flags != kNone && "sema asks for `sync flag`");
   if (ok) out.push_back(Await{flags, place->index, span.begin});
 }
 
@@ -142,7 +144,7 @@ Length Builder::received(MailboxId box, const Index &slot) {
 void Builder::resolvePieces() {
   if (auto failure = slotPieces.resolve()) {
     const auto at = std::uint32_t(failure->where);
-    return refuse({at, at}, failure->construct);
+    return slip(DiagnosticKind::TypeMismatch, {at, at}, failure->what, failure->help);
   }
   for (const auto &[yield, reduction] : reductions)
     if (program.values[yield].length.index.uses(reduction.first)) {

@@ -19,6 +19,7 @@ bool isPerRow(const Value &value, const Length &to) {
 
 void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
   if (!s.mutableVar && !s.value->type.isValue()) return; // a number of the text or of ranks: it stands where it is used
+  if (s.mutableVar && !s.value->type.isValue()) return slipOfNumber(s.value->span);
   const auto *call = std::get_if<ast::Call>(&s.value->node);
   const bool quantised = call && call->function == ast::Function::Quant;
   const ValueId v = quantised ? quantise(s, *call, out) : value(*s.value, out, computedWith.count(&s));
@@ -29,17 +30,17 @@ void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
     return;
   }
   const Value from = program.values[v];
-  if (from.spread == Spread::Everywhere) {
-    diagnostics.error(DiagnosticKind::TypeMismatch, s.value->span, "a `var` is of vectors, and this is one number")
-        .help("begin with a vector, as in `var a = x`; name a number that does not change by `let`, count by the variable of a "
-              "`for`, and give one from outside as a scalar argument");
-    ok = false;
-    return;
-  }
+  if (from.spread == Spread::Everywhere) return slipOfNumber(s.value->span);
   const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
   program.values[variable].variable = true, program.values[variable].group = from.group;
   lets[&s] = variable;
   out.push_back(Assign{variable, v, span.begin});
+}
+
+void Builder::slipOfNumber(ast::Span where) {
+  slip(DiagnosticKind::TypeMismatch, where, "a `var` is of vectors, and this is one number",
+       "begin with a vector, as in `var a = x`; name a number that does not change by `let`, count by the variable of a `for`, "
+       "and give one from outside as a scalar argument");
 }
 
 void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
@@ -54,14 +55,14 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
     return storeCount(*s.target, *member, where, out);
   if (const auto *call = prefixIn(*s.target)) return assignPrefix(*call, s, where, out);
   auto to = slice(*s.target);
-  if (!to) return refuse(s.target->span, "this target of an assignment");
+  if (!to) return slipOfPart(*s.target);
   const ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
   if (!ok) return;
   if (program.values[v].spread == Spread::Everywhere && program.values[v].length.extents.empty())
     program.values[v].length = to->length;
   stretchRows(to->length, s.value->span);
   const bool perRow = isPerRow(program.values[v], to->length);
-  if (!perRow && !program.values[v].length.sameDomain(to->length)) return refuse(s.value->span, "a change of shape");
+  if (!perRow && !program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
   out.push_back(Store{*to, v, where, perRow});
 }
 
@@ -171,7 +172,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Builder::range(const Index 
 
 void Builder::conditional(const ast::If &s, ast::Span span, Block &out) {
   auto condition = integer(*s.condition, program.ranks);
-  if (!condition) return refuse(s.condition->span, "the condition `" + ast::print(*s.condition) + "`");
+  if (!condition)
+    return slip(DiagnosticKind::Misplaced, s.condition->span, "the condition `" + ast::print(*s.condition) + "` is not one of whole numbers that are known before the launch",
+                "it may have numbers, `N`, `me`, arguments that are ranks or whole numbers, and variables of loops");
   if (const auto always = sameOnAllRanks(*condition)) {
     for (const ast::Stmt &stmt : *always ? s.then : s.otherwise) statement(stmt, out);
     return;
@@ -199,7 +202,9 @@ std::optional<bool> Builder::sameOnAllRanks(const Index &condition) const {
 
 void Builder::pipeline(const ast::Pipeline &s, ast::Span span, Block &out) {
   const auto v = slice(*s.vector);
-  if (!v) return refuse(s.vector->span, "chunks of `" + ast::print(*s.vector) + "`");
+  if (!v)
+    return slip(DiagnosticKind::Misplaced, s.vector->span, "chunks of `" + ast::print(*s.vector) + "`, which is no argument and no part of one",
+                "name an argument, a row or a piece that is as long, as in `chunks(X[0], 256Ki)`");
   program.chunks = Chunks{v->length, s.chunkBytes / sizeOf(program.dtype), span.begin};
   program.chunks->of.index = Index();
   inChunks = true;

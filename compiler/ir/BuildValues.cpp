@@ -50,8 +50,7 @@ ValueId Builder::value(const ast::Expr &expr, Block &out, bool wide) {
   if (const auto *c = std::get_if<ast::Call>(&expr.node); c && c->function == ast::Function::Apply)
     return combine(*c, expr, out);
   if (const auto *c = prefixIn(expr)) return prefix(*c, expr, out);
-  refuse(expr.span, "the expression `" + ast::print(expr) + "`");
-  return 0;
+  return slipOfPart(expr), 0;
 }
 
 ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool arithmetic) {
@@ -88,7 +87,7 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   if (!loadFirst) op.b = value(*c.args[1], out);
   if (!ok) return 0;
   if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
-    return refuse(expr.span, "an operator applied to vectors of different shape"), 0;
+    return slipOfLength(expr.span), 0;
   op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
   out.push_back(op);
   return op.result;
@@ -117,17 +116,12 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   if (!ok) return 0;
   if ((op.body.size() != 1 || !contributes(op.body.front())) && !isAll(*r.set)) return reduceInOrder(r, op.op, expr, out, wide);
   if (op.body.size() != 1 || !contributes(op.body.front()))
-    return refuse(r.body->span, "a reduction over `all` of anything but one place of a window",
-                  "write `" + r.variable.name.text + " in ranks`"), 0;
+    return slipOfAll(r), 0;
   const auto *poll = std::get_if<Poll>(&op.body.front().op());
   op.multicast = isAll(*r.set);
   const bool ofOtherType = program.mailed || (ok && typeOf(op.yield) != program.dtype);
   if (!poll && !op.multicast && ofOtherType) return reduceInOrder(r, op.op, expr, out, wide);
-  if (op.multicast && !readsOnePlace(op)) {
-    refuse(r.body->span, "a reduction over `all` of anything but one place of a window",
-           "write `" + r.variable.name.text + " in ranks`");
-    return 0;
-  }
+  if (op.multicast && !readsOnePlace(op)) return slipOfAll(r), 0;
   // All slots hold the same piece, so that of slot 0 is the result's: see resolvePieces.
   const Length length =
       poll ? received(poll->box, poll->slot.substitute(op.variable, Index())) : program.values[op.yield].length;
@@ -147,6 +141,11 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   return result;
 }
 
+void Builder::slipOfAll(const ast::Reduce &r) {
+  slip(DiagnosticKind::Misplaced, r.body->span, "a reduction over `all` is of one place of a window on all ranks",
+       "write `" + r.variable.name.text + " in ranks`");
+}
+
 ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Expr &expr, Block &out, bool wide) {
   const DType type = sema::instantiate(r.body->type.element, program.dtype), in = ast::accumulatorOf(type);
   const auto part = [&](Block &to) { return converted(value(*r.body, to, true), in, r.body->span, to); };
@@ -155,7 +154,9 @@ ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Exp
   firstOf.clear();
   if (!ok) return 0;
   const Value from = program.values[first];
-  if (from.spread == Spread::Everywhere) return refuse(r.body->span, "a reduction of one number of each rank"), 0;
+  if (from.spread == Spread::Everywhere)
+    return slip(DiagnosticKind::WrongArguments, r.body->span, "`reduce` is of vectors, and this is a number that all ranks have alike",
+                "leave the `reduce` out, and of a sum multiply by `N`"), 0;
   ValueId sum = program.addValue(std::string(keyword(op)), from.length, in, from.spread);
   program.values[sum].variable = true, program.values[sum].group = from.group;
   out.push_back(Assign{sum, first, expr.span.begin});
@@ -186,7 +187,8 @@ Index Builder::index(const ast::Expr &expr) {
   auto i = integer(expr, program.ranks);
   if (i && !firstOf.empty()) i = i->substitute(firstOf, Index());
   if (i) return *i;
-  refuse(expr.span, "the index `" + ast::print(expr) + "`");
+  slip(DiagnosticKind::Misplaced, expr.span, "the index `" + ast::print(expr) + "` is not known before the launch",
+       "it may have numbers, `N`, `me`, arguments that are ranks or whole numbers, and variables of loops");
   return Index();
 }
 

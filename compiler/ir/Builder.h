@@ -42,6 +42,14 @@ private:
 
   // Build.cpp
   void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override;
+  /// Says that something means nothing, and what can be written instead.
+  void slip(DiagnosticKind kind, ast::Span where, const std::string &what, const std::string &help);
+  /// Of an expression that names no vector.
+  void slipOfPart(const ast::Expr &expr);
+  /// Of a value that is not as long as what takes it.
+  void slipOfLength(ast::Span where);
+  /// Of a `var` that is one number.
+  void slipOfNumber(ast::Span where);
   void checkBesidePipeline(const ast::Stmt &stmt, std::size_t before);
   /// What meets once a launch, beside a `pipeline`, does so before all else or behind it.
   void checkLaunchBarriers();
@@ -88,6 +96,7 @@ private:
   /// The same of values that are not of the vectors' type, or of what is to be rounded later.
   ValueId combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out);
   ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide);
+  void slipOfAll(const ast::Reduce &r);
   /// A reduction of what is computed of each slot, or of what is this rank's: one rank after the other.
   ValueId reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Expr &expr, Block &out, bool wide);
   /// The part of an argument that an expression names; empty if it names none.

@@ -140,7 +140,9 @@ std::optional<std::int64_t> Index::evaluate(const Lookup &lookup) const {
   const auto value = [&](const auto &self, const Node &n) -> std::optional<std::int64_t> {
     if (n.kind == Kind::Constant) return n.value;
     if (n.kind == Kind::Variable) return lookup(n.name);
-    const auto a = self(self, *n.left), b = self(self, *n.right);
+    const auto a = self(self, *n.left);
+    if (a && ((n.kind == Kind::And && !*a) || (n.kind == Kind::Or && *a))) return *a != 0; // the rest need have no value
+    const auto b = self(self, *n.right);
     return a && b ? apply(n.kind, *a, *b) : std::nullopt;
   };
   return value(value, *node);

@@ -37,7 +37,9 @@ std::optional<SlotPieces::Failure> SlotPieces::resolve() {
     if (bases[box] == kNone) continue;
     Mailbox &m = program.mailboxes[box];
     const auto index = formula(MailboxId(box));
-    if (!index) return Failure{m.where, "a mailbox whose slots hold pieces in this order"};
+    if (!index)
+      return Failure{m.where, "which piece a slot of `" + m.name + "` holds follows no sum of `me` and the slot's number, modulo N",
+                     "send pieces by such a rule, as in `forall p in ranks: X[p] -> p." + m.name + "[me]`"};
     m.length.index = *index;
   }
   for (Value &value : program.values)
@@ -99,7 +101,7 @@ std::optional<SlotPieces::Failure> SlotPieces::propagate() {
     for (const Filling &f : fillings) {
       const int piece = f.from == kNone ? f.piece : pieces[f.from];
       if (piece == kNone || pieces[f.entry] == piece) continue;
-      if (pieces[f.entry] != kNone) return Failure{f.where, "a mailbox that sends of different length fill"};
+      if (pieces[f.entry] != kNone) return Failure{f.where, "a slot is sent two different pieces, which may differ in length", "give each piece a slot of its own"};
       pieces[f.entry] = piece;
       changed = true;
     }
@@ -130,8 +132,28 @@ std::optional<Index> SlotPieces::formula(MailboxId box) const {
     if (!plain) sum = Index::mod(sum, n);
     if (fits(box, sum)) return sum;
   }
+  if (const auto sum = anySum(box)) return sum;
   for (const Index &step : {slot, Index::shiftLeft(Index::constant(1), slot)})
     if (const Index exchanged = Index::mod(Index::exclusiveOr(me, step), n); fits(box, exchanged)) return exchanged;
+  return std::nullopt;
+}
+
+/// a * me + b * slot + c modulo N, with the least numbers that fit.
+std::optional<Index> SlotPieces::anySum(MailboxId box) const {
+  const int slots = int(program.mailboxes[box].slots.value()), n = program.ranks;
+  const int *of = pieces.data() + bases[box];
+  const auto fits = [&](int a, int b, int c) {
+    for (int at = 0; at < slots * n; ++at)
+      if (of[at] != kNone && (a * (at / slots) + b * (at % slots) + c) % n != of[at]) return false;
+    return true;
+  };
+  for (int a = 0; a < n; ++a)
+    for (int b = 0; b < n; ++b)
+      for (int c = 0; c < n; ++c)
+        if (fits(a, b, c)) {
+          const auto times = [](int factor, const char *of) { return Index::mul(Index::constant(factor), Index::variable(of)); };
+          return Index::mod(Index::add(Index::add(times(a, "me"), times(b, "slot")), Index::constant(c)), Index::constant(n));
+        }
   return std::nullopt;
 }
 

@@ -16,7 +16,7 @@ public:
 
   struct Failure {
     SourceOffset where;
-    std::string construct;
+    std::string what, help;
   };
   /// Sets the lengths of mailboxes of pieces, over `me` (the owner) and `slot`, from the sends of the whole program,
   /// and replaces the stand-ins in all values. Fails if two sends fill a slot with different pieces, or if no formula
@@ -50,6 +50,7 @@ private:
   void send(const Send &send, int me);
   std::optional<Failure> propagate();
   std::optional<Index> formula(MailboxId box) const;
+  std::optional<Index> anySum(MailboxId box) const;
   bool fits(MailboxId box, const Index &candidate) const;
 };
 

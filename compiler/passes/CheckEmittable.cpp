@@ -2,6 +2,8 @@
 #include "passes/Passes.h"
 #include "passes/RankLoops.h"
 
+#include <cassert>
+
 namespace coll::passes {
 
 using namespace ir;
@@ -13,10 +15,10 @@ public:
   EmittableCheck(const Program &p, Context &c) : program(p), context(c) {}
 
   bool run() {
-    for (const Mailbox &box : program.mailboxes)
-      if (box.canonical != (box.sync == Sync::Sentinel))
-        refuse(program.body.front(), "a `" + keyword(box.sync).str() + "` mailbox with payload as it is");
-    walk(program.body, [&](const Stmt &stmt) { outer(stmt); });
+    walk(program.body, [&](const Stmt &stmt) {
+      if (const auto *loop = std::get_if<PacketLoop>(&stmt.op()); loop && loop->rows) rowLoop(*loop);
+    });
+    assert(isKnown());
     return ok;
   }
 
@@ -24,16 +26,6 @@ private:
   const Program &program;
   Context &context;
   bool ok = true;
-
-  void outer(const Stmt &stmt) {
-    if (const auto *signal = std::get_if<Signal>(&stmt.op())) arithmetic(stmt, signal->peer), arithmetic(stmt, signal->slot);
-    if (const auto *await = std::get_if<Await>(&stmt.op())) arithmetic(stmt, await->slot);
-    const auto *loop = std::get_if<PacketLoop>(&stmt.op());
-    if (!loop) return;
-    if (loop->map != ThreadMap::Cyclic) refuse(stmt, "another thread map than the cyclic one");
-    if (loop->rows) return rowLoop(*loop);
-    for (const Stmt &inner : loop->body) packetStatement(inner);
-  }
 
   void refuse(const Stmt &stmt, const std::string &what) {
     if (!ok) return;
@@ -65,53 +57,22 @@ private:
       if (std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count))
         refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
     });
-    for (const Stmt &inner : loop.body) packetStatement(inner);
   }
 
-  void packetStatement(const Stmt &stmt) {
-    if (const auto *loop = std::get_if<ForRanks>(&stmt.op())) return forRanks(*loop);
-    if (const auto *loop = std::get_if<Reduce>(&stmt.op())) return reduction(*loop);
-    indices(stmt);
-    if (const auto *clear = std::get_if<Clear>(&stmt.op()); clear && clear->behind)
-      refuse(stmt, "a clear of what an earlier launch received");
-    if (std::holds_alternative<For>(stmt.op()) || std::holds_alternative<If>(stmt.op()))
-      for (const Stmt &inner : *bodyOf(stmt)) packetStatement(inner);
-  }
-
-  void reduction(const Reduce &loop) {
-    if (!loop.body.empty()) indices(loop.body.front());
-  }
-
-  /// Index arithmetic of the text is in `int`, and divides towards zero.
-  void indices(const Stmt &stmt) {
-    if (const auto *send = std::get_if<Send>(&stmt.op())) arithmetic(stmt, send->peer), arithmetic(stmt, send->slot);
-    if (const Index *slot = slotOf(stmt)) arithmetic(stmt, *slot);
-    if (const auto *load = std::get_if<Load>(&stmt.op())) slice(stmt, load->from);
-    if (const auto *store = std::get_if<Store>(&stmt.op())) slice(stmt, store->to);
-    if (const auto *branch = std::get_if<If>(&stmt.op())) arithmetic(stmt, branch->condition);
-    if (const auto *loop = std::get_if<For>(&stmt.op())) largeVariable |= loop->last.value() > 30;
-  }
-
-  void slice(const Stmt &stmt, const Slice &s) {
-    arithmetic(stmt, s.index);
-    if (s.owner) arithmetic(stmt, *s.owner);
-  }
-
-  bool largeVariable = false; ///< once a loop variable may be too large to shift an int by
-
-  void arithmetic(const Stmt &stmt, const Index &index) {
-    if (index.kind() == Index::Kind::Constant || index.kind() == Index::Kind::Variable) return;
-    const bool divides = index.kind() == Index::Kind::Div || index.kind() == Index::Kind::CeilDiv;
-    if (divides && (index.right().kind() != Index::Kind::Constant || index.right().value() <= 0))
-      refuse(stmt, "a division in an index by what is no number");
-    if (index.kind() == Index::Kind::Shl && (largeVariable || index.left().kind() != Index::Kind::Constant))
-      refuse(stmt, "this shift in an index");
-    arithmetic(stmt, index.left()), arithmetic(stmt, index.right());
-  }
-
-  void forRanks(const ForRanks &loop) {
-    for (const Stmt &stmt : loop.body) indices(stmt);
-    if (const Stmt *stmt = withoutRankText(program, loop)) refuse(*stmt, "this statement in a loop over `ranks`");
+  /// What the passes before see to, and the emitter relies on.
+  bool isKnown() const {
+    bool known = llvm::all_of(program.mailboxes, [](const Mailbox &box) { return box.canonical == (box.sync == Sync::Sentinel); });
+    walk(program.body, [&](const Stmt &stmt) {
+      const auto *loop = std::get_if<PacketLoop>(&stmt.op());
+      known &= !loop || loop->map == ThreadMap::Cyclic;
+      if (loop)
+        walk(loop->body, [&](const Stmt &s) {
+          const auto *ranks = std::get_if<ForRanks>(&s.op());
+          const auto *clear = std::get_if<Clear>(&s.op());
+          known &= (!ranks || !withoutRankText(program, *ranks)) && (!clear || !clear->behind);
+        });
+    });
+    return known;
   }
 };
 

@@ -138,7 +138,7 @@ private:
   /// What can be had no other way lies in memory from one loop to the next: packet i is one thread's in all of them.
   bool keep(const Stmt &stmt, ValueId v) {
     Value &value = program.values[v];
-    if (value.count) return refuse(stmt, v);
+    if (value.count) return slipOfMessage(stmt, v);
     value.kept = true;
     if (program.maxBytes || program.chunks) return true;
     const std::uint32_t where = std::uint32_t(whereOf(stmt));
@@ -150,13 +150,13 @@ private:
     return false;
   }
 
-  bool refuse(const Stmt &stmt, ValueId v) { return refuse(whereOf(stmt), v); }
-  bool refuse(SourceOffset at, ValueId v) {
-    const std::uint32_t where = std::uint32_t(at);
-    context.diagnostics.error(DiagnosticKind::NotLowered, {where, where},
-                              "`" + program.values[v].name +
-                                  "` is needed on both sides of a barrier or of a change of shape, which cannot be "
-                                  "lowered yet");
+  /// How long it is, each loop would have to ask again.
+  bool slipOfMessage(const Stmt &stmt, ValueId v) {
+    const auto where = std::uint32_t(whereOf(stmt));
+    context.diagnostics
+        .error(DiagnosticKind::Misplaced, {where, where},
+               "`" + program.values[v].name + "` is taken behind a barrier or a wait of whole CTAs, and is a message, as long as the kernel finds it")
+        .help("take a message where it arrives: write the barrier before or behind both");
     return false;
   }
 };

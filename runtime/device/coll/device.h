@@ -29,6 +29,7 @@
 #include "coll/arithmetic.h"
 #include "coll/rows.h"
 #include "coll/split.h"
+#include "coll/index.h"
 #include "coll/bulk.h"
 #include "coll/window.h"
 #include "coll/window_wide.h"
