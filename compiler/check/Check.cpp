@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace coll::check {
 namespace {
@@ -147,6 +148,21 @@ private:
     bool full = false, relies = false, values = false; ///< as Order has them, without a hazard
   };
 
+  /// Launches that fill a slot as many launches apart as it has copies, with those between that tell the least.
+  void appendApart(const Launches &of, const std::vector<int> &copies, std::size_t events, bool thorough,
+                   std::vector<int> &order) const {
+    if (of.schedules.size() < 2) return;
+    constexpr std::size_t kMostEvents = 1000000; // some tenths of a second
+    std::vector<int> quiet = of.quietest(expansion);
+    const std::set<int> distances(copies.begin(), copies.end());
+    for (const int distance : distances) {
+      if (distance < 2) continue; // changes at once are there already
+      const std::size_t each = of.schedules.size() * of.schedules.size() * std::size_t(distance) * std::max<std::size_t>(events, 1);
+      quiet.resize(std::clamp<std::size_t>(kMostEvents / each, 1, quiet.size()));
+      check::appendApart(of.kinds, quiet, distance, thorough, order);
+    }
+  }
+
   Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) const {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
     const int window = std::max(options.window, most + 2);
@@ -155,6 +171,7 @@ private:
     const bool thorough = of.schedules.size() * of.schedules.size() * 2 * window * events < 100000;
     Run run;
     run.order = launchSequence(of.kinds, window, thorough);
+    appendApart(of, copies, events, thorough, run.order);
     std::vector<Order::Epoch> epochs;
     for (std::size_t i = 0; i < run.order.size(); ++i)
       epochs.push_back({&of.schedules[run.order[i]],

@@ -176,4 +176,21 @@ std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window
   return sequence;
 }
 
+void appendApart(const std::vector<LaunchKind> &kinds, const std::vector<int> &quiet, int distance, bool thorough,
+                 std::vector<int> &sequence) {
+  const int count = int(kinds.size());
+  for (const int f : quiet)
+    for (const int g : quiet) {
+      auto between = [&] {
+        for (int i = 1; i < distance; ++i) sequence.push_back(i % 2 ? f : g);
+      };
+      for (int a = 0; a < count; ++a) {
+        sequence.push_back(a), between(), sequence.push_back(a);
+        for (int b = a + 1; b < count && f == g; ++b)
+          if (thorough || kinds[a].counts == kinds[b].counts || kinds[a].scalars == kinds[b].scalars)
+            between(), sequence.push_back(b), between(), sequence.push_back(a);
+      }
+    }
+}
+
 } // namespace coll::check

@@ -30,4 +30,10 @@ std::vector<int> launchSequence(int kinds, int window);
 /// in turns with every stride, and changes from each kind to each other with the same counts. If `thorough`, with all.
 std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough);
 
+/// Appends what may be missing there between launches that fill a slot `distance` launches apart: from each kind to each
+/// other (to those with the same counts or scalars, unless `thorough`), with only launches of one of the `quiet` kinds
+/// between, or of two of them in turns.
+void appendApart(const std::vector<LaunchKind> &kinds, const std::vector<int> &quiet, int distance, bool thorough,
+                 std::vector<int> &sequence);
+
 } // namespace coll::check

@@ -20,6 +20,11 @@ struct Launches {
   /// Of the classes but the first, one of those each that look alike beside it: rank by rank they do the same in the same
   /// order, in all launches that differ. Which rank goes first where nothing orders them does not matter.
   std::vector<int> classesThatDiffer(int ranks) const;
+
+  /// The launches that tell ranks the least of each other, as nothing does where none of them sends: those which tell
+  /// nobody more than some other does are left out, and of those that tell the same all but the shortest. They come in
+  /// the order of how much they tell.
+  std::vector<int> quietest(const Expansion &expansion) const;
 };
 
 } // namespace coll::check
