@@ -5,6 +5,7 @@
 #include "check/Launches.h"
 #include "check/Order.h"
 #include "check/Report.h"
+#include "check/Scalars.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -163,6 +164,22 @@ private:
     }
   }
 
+  /// Epochs after each other. Adds what is known without a hazard.
+  void follow(Run &run, llvm::ArrayRef<Order::Epoch> epochs, const std::vector<int> &copies, int packets, bool strict) const {
+    for (const bool exact : {false, true}) {
+      if (exact && packets == 1) break;
+      Order clocks(expansion, packets, exact, strict, /*byValue=*/true);
+      run.hazard = clocks.run(epochs, copies);
+      if (run.hazard) continue;
+      run.full &= clocks.fullDependence();
+      run.relies |= clocks.reliesOnWaits();
+      // Values may have said no more than something else did.
+      run.values |= clocks.reliesOnValues() &&
+                    Order(expansion, packets, exact, strict, /*byValue=*/false).run(epochs, copies).has_value();
+      break;
+    }
+  }
+
   Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) const {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
     const int window = std::max(options.window, most + 2);
@@ -176,17 +193,13 @@ private:
     for (std::size_t i = 0; i < run.order.size(); ++i)
       epochs.push_back({&of.schedules[run.order[i]],
                         i + 1 == run.order.size() || !goesOn(of, run.order[i], run.order[i + 1])});
-    for (const bool exact : {false, true}) {
-      if (exact && of.classes == 1) break;
-      Order clocks(expansion, of.classes, exact, strict, /*byValue=*/true);
-      run.hazard = clocks.run(epochs, copies);
-      if (run.hazard) continue;
-      run.full = clocks.fullDependence();
-      run.relies = clocks.reliesOnWaits();
-      // Values may have said no more than something else did.
-      run.values = clocks.reliesOnValues() &&
-                   Order(expansion, of.classes, exact, strict, /*byValue=*/false).run(epochs, copies).has_value();
-      break;
+    run.full = true;
+    constexpr std::size_t kPart = Order::kMostEpochs;
+    for (std::size_t begin = 0;; begin += kPart - std::min(std::size_t(window), kPart / 2)) {
+      const auto part = llvm::ArrayRef<Order::Epoch>(epochs).slice(begin).take_front(kPart);
+      follow(run, part, copies, of.classes, strict);
+      if (run.hazard) run.hazard->firstLaunch += int(begin), run.hazard->secondLaunch += int(begin);
+      if (run.hazard || begin + kPart >= epochs.size()) break;
     }
     return run;
   }

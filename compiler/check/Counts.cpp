@@ -18,24 +18,82 @@ static bool sharesRows(const ir::Program &program) {
   return llvm::any_of(program.values, [](const ir::Value &v) { return v.length.isPieceOfRows(); });
 }
 
+/// Whether anything goes by pieces.
+static bool splits(const ir::Program &program) {
+  bool pieces = llvm::any_of(program.values, [](const ir::Value &v) { return v.length.kind == ir::Length::Kind::Piece; });
+  ir::walk(program.body, [&](const ir::Stmt &s) {
+    const auto *loop = std::get_if<ir::PacketLoop>(&s.op());
+    pieces |= loop && loop->domain.kind == ir::Length::Kind::Piece;
+  });
+  return pieces;
+}
+
+/// Whether `when bytes <= ...` allows these counts; of arguments that have one extent, if one is named.
+static bool isAllowed(const ir::Program &program, const Extents &counts, const std::string &extent = {}) {
+  return !program.maxBytes || llvm::all_of(program.buffers, [&](const ir::Buffer &b) {
+    const bool meant = extent.empty() || llvm::any_of(b.extents, [&](const std::string &e) {
+      return e == extent || e.rfind(extent + "/", 0) == 0;
+    });
+    return !meant || program.product(b.extents, counts) * sizeOf(b.dtype) <= program.maxBytes;
+  });
+}
+
+/// How large one of the extents may be beside the others, in groups; 0 if not even one.
+static std::uint64_t mostAllowed(const ir::Program &program, Extents counts, const std::string &extent) {
+  const std::uint64_t group = groupOf(program, extent);
+  std::uint64_t most = 0, tooMany = counts[extent] / group;
+  while (tooMany - most > 1) {
+    const std::uint64_t middle = most + (tooMany - most) / 2;
+    counts[extent] = middle * group;
+    (isAllowed(program, counts, extent) ? most : tooMany) = middle;
+  }
+  return most;
+}
+
+/// Numbers of elements near the largest allowed: if they are split, with all pieces full, and with the last short or empty.
+static std::vector<std::uint64_t> sizesUpTo(const ir::Program &program, std::uint64_t most, std::uint64_t least) {
+  std::vector<std::uint64_t> sizes;
+  const std::uint64_t line = std::uint64_t(program.ranks) * least, full = most / line * line;
+  if (splits(program) && full) sizes = {full - line + least + 1, full - 1, full};
+  if (most > 1) sizes.push_back(most - 1);
+  sizes.push_back(most);
+  return sizes;
+}
+
+/// Instead of counts that are not allowed, the largest that are. The last extents stay as they are as far as possible.
+static std::vector<Extents> allowedInstead(const ir::Program &program, Extents counts, std::uint64_t least) {
+  for (const std::string &e : program.extents) {
+    if (isAllowed(program, counts, e)) continue;
+    const std::uint64_t most = mostAllowed(program, counts, e), group = groupOf(program, e);
+    counts[e] = std::max<std::uint64_t>(most, 1) * group;
+    if (!isAllowed(program, counts)) continue;
+    std::vector<Extents> all;
+    for (const std::uint64_t s : group == 1 ? sizesUpTo(program, most, least) : std::vector{most})
+      counts[e] = s * group, all.push_back(counts);
+    return all;
+  }
+  return {};
+}
+
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
   const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
+  const std::uint64_t least = 16 / std::min(16u, sizeOf(program.dtype)); // of a piece
   // Pieces of three packets: in the one all of them full, in the other the last third of them short or empty. Where
   // packets come in groups, pieces are not whole numbers of those: then all but the last pieces have a few elements more
   // than one group.
   const std::uint64_t few = program.wire().together > 1 ? n * unit + 1 : 2 * n * unit + unit + 1;
   std::vector<std::uint64_t> classes = {1, n - 1, n, 3 * n * unit, few};
   // The last chunks of a launch: only the last piece is short, or has ended before.
-  const std::uint64_t least = 16 / std::min(16u, sizeOf(program.dtype));
   if (program.chunks && program.chunks->of.kind == ir::Length::Kind::Piece)
     classes.insert(classes.end(), {3 * n * unit - least - 1, (n - 1) * least});
   std::vector<Extents> all;
   auto add = [&](Extents counts) {
     for (auto &[name, count] : counts) count *= groupOf(program, name);
-    for (const ir::Buffer &b : program.buffers)
-      if (program.maxBytes && program.product(b.extents, counts) * sizeOf(b.dtype) > program.maxBytes) return;
-    if (std::find(all.begin(), all.end(), counts) == all.end()) all.push_back(counts);
+    std::vector<Extents> some{counts};
+    if (!isAllowed(program, counts)) some = allowedInstead(program, counts, least);
+    for (const Extents &c : some)
+      if (!llvm::is_contained(all, c)) all.push_back(c);
   };
   // Rows that the ranks share: pieces of up to three packets, full, short and empty.
   if (sharesRows(program)) {
@@ -100,33 +158,6 @@ void appendChanges(int a, int b, int window, std::vector<int> &out) {
 }
 
 } // namespace
-
-ScalarClasses scalarClasses(const ir::Program &program) {
-  // Few ranks are all tried in a row. With many, neighbours and the ends of the range stand for the others.
-  const std::int64_t n = program.ranks;
-  std::vector<std::int64_t> some, rest;
-  for (std::int64_t r = 0; r < n; ++r) (n <= 8 || r < 2 || r == n / 2 || r == n - 1 ? some : rest).push_back(r);
-  std::vector<std::int64_t> all = some;
-  all.insert(all.end(), rest.begin(), rest.end());
-  ScalarClasses result{{{}}, 1};
-  for (const ir::Scalar &s : program.scalars) {
-    std::vector<std::int64_t> values = s.rank ? all : std::vector<std::int64_t>{0, 1, 2, n};
-    if (!s.isIndex()) values = {0}; // data: decides nothing
-    // Of several scalars, only the first takes more than a few.
-    if (&s != program.scalars.data()) values.resize(std::min<std::size_t>(values.size(), 4));
-    const std::size_t few = s.rank ? std::min(values.size(), some.size()) : values.size();
-    std::vector<std::vector<std::int64_t>> product;
-    for (const bool first : {true, false})
-      for (std::size_t i = 0; i < result.values.size(); ++i)
-        for (std::size_t v = 0; v < values.size(); ++v) {
-          if ((v < few && int(i) < result.few) != first) continue;
-          product.push_back(result.values[i]);
-          product.back().push_back(values[v]);
-        }
-    result = {std::move(product), result.few * int(few)};
-  }
-  return result;
-}
 
 std::vector<int> launchSequence(int kinds, int window) {
   constexpr int longest = 150;

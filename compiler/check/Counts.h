@@ -8,14 +8,6 @@ namespace coll::check {
 /// The classes {1, N-1, N, large, large with short and empty trailing pieces}, as far as `when bytes <= …` lets them.
 std::vector<Extents> countClasses(const ir::Program &program);
 
-/// Values of the scalars of a program: first some, `few` of them, that launches in a row are checked with, then the
-/// rest. Empty vectors, one of them, if it has no scalars.
-struct ScalarClasses {
-  std::vector<std::vector<std::int64_t>> values;
-  int few;
-};
-ScalarClasses scalarClasses(const ir::Program &program);
-
 /// What a kind of launch is: which entry of the counts, and which of the scalars.
 struct LaunchKind {
   int counts, scalars;

@@ -1,6 +1,7 @@
 #include "check/Diagram.h"
 
 #include "check/Counts.h"
+#include "check/Scalars.h"
 #include "check/Dataflow.h"
 
 #include "llvm/Support/raw_ostream.h"

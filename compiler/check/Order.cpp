@@ -7,7 +7,7 @@ namespace coll::check {
 
 using Kind = Step::Kind;
 
-std::optional<Order::Hazard> Order::run(const std::vector<Epoch> &epochs, const std::vector<int> &mailboxCopies) {
+std::optional<Order::Hazard> Order::run(llvm::ArrayRef<Epoch> epochs, const std::vector<int> &mailboxCopies) {
   copies = mailboxCopies;
   reset();
   launchBegin.assign(1, 0);

@@ -5,6 +5,8 @@
 
 #include "check/Schedule.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 namespace coll::check {
 
 class Order {
@@ -32,7 +34,9 @@ public:
   };
 
   /// Runs the epochs in turn, with so many copies of each mailbox.
-  std::optional<Hazard> run(const std::vector<Epoch> &epochs, const std::vector<int> &copies);
+  std::optional<Hazard> run(llvm::ArrayRef<Epoch> epochs, const std::vector<int> &copies);
+  /// So many at once: ticks are compared as signed numbers.
+  static constexpr std::size_t kMostEpochs = 32000;
 
   /// Of the last run: in every launch, every rank waited for every other.
   bool fullDependence() const { return full; }

@@ -1,6 +1,7 @@
 #include "check/Report.h"
 
 #include "check/Counts.h"
+#include "check/Scalars.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -64,8 +65,13 @@ std::string countsText(const ir::Program &program, const Refutation &r) {
   const std::size_t launches = std::max(r.counts.size(), r.scalars.size());
   bool same = true;
   for (std::size_t i = 1; i < launches; ++i) same &= one(i) == one(0);
-  for (std::size_t i = 0; i < (same ? std::min<std::size_t>(1, launches) : launches); ++i)
+  for (std::size_t i = 0; i < (same ? std::min<std::size_t>(1, launches) : launches);) {
+    std::size_t next = i + 1;
+    while (next < launches && one(next) == one(i)) ++next;
     text += (i ? ", then " : "") + one(i);
+    if (const std::size_t times = next - i; times > 1 && !same) text += " (" + std::to_string(times) + " launches)";
+    i = next;
+  }
   return text;
 }
 
@@ -158,6 +164,37 @@ static std::string windowsText(const ir::Program &program) {
          (waits ? "and waits " : "") + "of the launch, so launches cannot disturb each other";
 }
 
+/// Which values of the scalars stand for all, where that is not each of them.
+static std::string scalarsText(const ir::Program &program) {
+  const ScalarClasses scalars = scalarClasses(program);
+  static constexpr int kMostNamed = 8;
+  const auto list = [](const auto &values, auto &&text) {
+    std::string all;
+    const int count = int(values.size());
+    for (int i = 0; i < std::min(count, kMostNamed); ++i) all += (i ? ", " : "") + text(values[std::size_t(i)]);
+    return count > kMostNamed ? all + " and " + std::to_string(count - kMostNamed) + " more" : all;
+  };
+  const auto number = [](std::int64_t v) { return std::to_string(v); };
+  const auto names = [&] { return list(program.scalars, [](const ir::Scalar &s) { return s.name; }); };
+  std::string text;
+  if (scalars.few < int(scalars.values.size())) {
+    const llvm::ArrayRef<std::vector<std::int64_t>> few = llvm::ArrayRef(scalars.values).take_front(std::size_t(scalars.few));
+    const bool one = program.scalars.size() == 1;
+    text += "; launches in a row were tried with " + (one ? names() : "(" + names() + ")") + " = " +
+            list(few, [&](const auto &v) { return one ? number(v[0]) : "(" + list(v, number) + ")"; });
+  }
+  for (std::size_t s = 0; s < program.scalars.size(); ++s)
+    if (!program.scalars[s].rank && scalars.each[s].size() > 1)
+      text += "; " + program.scalars[s].name + " was tried with " + list(scalars.each[s], number);
+  if (!scalars.edges.empty()) {
+    text += "; of " + names() + " not all combinations were tried, but each value of one with";
+    for (std::size_t s = 0; s < program.scalars.size(); ++s)
+      text += (s ? ", " : " ") + program.scalars[s].name + " = " + list(scalars.edges[s], number);
+    text += " of the others";
+  }
+  return text;
+}
+
 /// What a proof says beyond the rule of reuse.
 static std::string resultText(const ir::Program &program) {
   std::string text;
@@ -167,10 +204,7 @@ static std::string resultText(const ir::Program &program) {
               "send that fills it again (rule T6)";
       break;
     }
-  if (const ScalarClasses scalars = scalarClasses(program); scalars.few < int(scalars.values.size())) {
-    text += "; launches in a row were tried with " + program.scalars.front().name + " =";
-    for (int i = 0; i < scalars.few; ++i) text += (i ? ", " : " ") + std::to_string(scalars.values[i].front());
-  }
+  text += scalarsText(program);
   if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
   return text;
 }
