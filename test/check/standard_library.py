@@ -29,7 +29,7 @@ def one(tool, member, seeds):
             findings.append("%s: no verdict\n%s%s" % (member["member"], ran.stdout, ran.stderr))
             return []
 
-    # With many ranks, one type is enough: what differs by type differs with few.
+    # With many ranks, and for fences, one type is enough: what differs by type differs with few.
     few = [n for n in ranks if n <= 8]
     verdicts = check(few) if few else []
     first = [f for v in verdicts[:1] for name in ("dtype", "op") if name in v for f in ("--" + name, v[name])]
@@ -42,7 +42,7 @@ def one(tool, member, seeds):
             continue  # a type that cannot be emitted yet
         if v["verdict"] != "proved":
             findings.append("%s, N = %d: %s" % (member["member"], v["ranks"], v))
-    for v in check(few[:3], "--strict"):
+    for v in check(few[:3], "--strict", *first):
         kinds = [d["kind"] for d in v["diagnostics"] if d["severity"] == "error"]
         if v["verdict"] == "proved" and v["assumptions"]:
             findings.append("%s --strict, N = %d, rests on %s" % (member["member"], v["ranks"], v["assumptions"]))
