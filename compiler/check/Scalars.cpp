@@ -192,6 +192,8 @@ Values valuesOf(const ir::Program &program, const ir::Scalar &scalar) {
     for (const std::int64_t v : {std::int64_t(2), n, std::int64_t(-1), n - 1, std::min(high, std::int64_t(1) << 30)})
       add(values.some, v);
   values.keep(kInARow);
+  if (turns.at.size() > turns.fixed.size()) // it meets something that differs from rank to rank
+    for (std::int64_t r = 0; r < n; ++r) add(values.rest, r);
   return values;
 }
 

@@ -16,7 +16,7 @@ struct ScalarClasses {
 };
 
 /// Of a rank, all. Of an integer, those on both sides of every number at which a condition or an index of the program may
-/// change, a negative one and a large one.
+/// change, a negative one and a large one; all numbers of ranks, if it is compared with such.
 ScalarClasses scalarClasses(const ir::Program &program);
 
 } // namespace coll::check

@@ -34,6 +34,21 @@ TEST(CheckCounts, SequencesOfManyCopiesStayShort) {
   for (int window : {4, 27, 75}) EXPECT_LT(launchSequence(kinds, window, true).size(), 100'000u) << window;
 }
 
+// Events have numbers that run out in a long sequence of launches.
+TEST(CheckCounts, LongSequencesAreProvedAlike) {
+  Options options;
+  options.window = 20'000;
+  EXPECT_TRUE(check::check(oneShot({.ranks = 2}), options).proved);
+}
+
+TEST(CheckCounts, LargestCountsThatTheBoundAllowsAreTried) {
+  ir::Program p = twoShot({.ranks = 8});
+  p.maxBytes = 32 * 4;
+  EXPECT_TRUE(llvm::is_contained(countClasses(p), (Extents{{"M", 32}})));
+  EXPECT_TRUE(llvm::is_contained(countClasses(p), (Extents{{"M", 31}})));
+  EXPECT_FALSE(llvm::is_contained(countClasses(p), (Extents{{"M", 33}})));
+}
+
 TEST(CheckCounts, ClassesStayWithinTheBoundOnBytes) {
   ir::Program p = allToAll({.ranks = 8});
   EXPECT_EQ(countClasses(p).size(), 5u);
