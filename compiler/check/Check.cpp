@@ -2,6 +2,7 @@
 
 #include "check/Counts.h"
 #include "check/Dataflow.h"
+#include "check/Knowledge.h"
 #include "check/Launches.h"
 #include "check/Order.h"
 #include "check/Report.h"
@@ -49,6 +50,13 @@ private:
   Classes classes;
   Launches launches;           ///< of all counts and scalars
   std::vector<Launches> parts; ///< the same, seen from two classes of packets; empty where there are not more
+  struct Quiet {
+    Schedule schedule;
+    LaunchKind kind;
+    unsigned told;
+  };
+  std::vector<Quiet> quiet;          ///< launches of other scalars that tell less, by how much they tell
+  std::optional<unsigned> leastTold; ///< by one of `launches`
   bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   bool reliesOnValues = false;     ///< the same
@@ -71,10 +79,28 @@ private:
             if (wordsWouldOrder(*r, v, s, alias, mail)) offerFlags(program, *r);
             return r;
           }
-          if (alias == ir::kNone && v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
+          if (alias != ir::kNone) continue;
+          if (v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
+          else noteQuiet(launch.schedule(), {int(s), v});
         }
+    for (Quiet &q : quiet) launches.note(std::move(q.schedule), q.kind, {q.kind.counts});
     takeApart();
     return std::nullopt;
+  }
+
+  /// Of the values of scalars that launches in a row are not checked with, a launch may tell less than those do.
+  void noteQuiet(Schedule schedule, LaunchKind kind) {
+    constexpr std::size_t kMost = 2;
+    const auto toldBy = [&](const Schedule &s) { return Knowledge(s, expansion, classes.count()).toldByMany; };
+    if (!leastTold) {
+      leastTold = ~0u;
+      for (const Schedule &s : launches.schedules) leastTold = std::min(*leastTold, toldBy(s));
+    }
+    const unsigned told = toldBy(schedule);
+    if (told >= *leastTold || (quiet.size() == kMost && told >= quiet.back().told)) return;
+    quiet.resize(std::min(quiet.size(), kMost - 1));
+    quiet.push_back({std::move(schedule), kind, told});
+    llvm::stable_sort(quiet, [](const Quiet &a, const Quiet &b) { return a.told < b.told; });
   }
 
   /// Whether two ranks touch memory without an order that the words they wait for would give if they were flags.

@@ -1,11 +1,12 @@
 #include "check/Launches.h"
 
-#include "llvm/ADT/BitVector.h"
+#include "check/Knowledge.h"
+
 #include "llvm/ADT/STLExtras.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace coll::check {
 
@@ -92,67 +93,18 @@ std::vector<int> Launches::classesThatDiffer(int ranks) const {
   return some;
 }
 
-namespace {
-
-/// By rank, of which ranks it knows at the end of a launch that they have begun it. Each class of packets learns by its
-/// own messages.
-using Knowledge = std::vector<llvm::BitVector>;
-
-Knowledge knowledgeAfter(const Schedule &schedule, const Expansion &expansion, int classes) {
-  const std::size_t ranks = std::size_t(expansion.program->ranks), strands = std::size_t(classes * expansion.maps);
-  const llvm::BitVector nobody(unsigned(ranks), false);
-  Knowledge known(ranks * strands, nobody), words(expansion.slots.size() * strands, nobody);
-  for (std::size_t i = 0; i < known.size(); ++i) known[i].set(unsigned(i / strands));
-  for (const ScheduledEvent &e : schedule.events) {
-    const bool all = e.packets == ir::kNone;
-    const std::size_t begin = all ? 0 : std::size_t(e.map * classes + e.packets), end = all ? strands : begin + 1;
-    for (std::size_t s = begin; s < end; ++s) {
-      auto of = [&](std::size_t rank) -> llvm::BitVector & { return known[rank * strands + s]; };
-      if (e.kind == Step::Kind::Send || e.kind == Step::Kind::Signal)
-        words[std::size_t(e.slot) * strands + s] |= of(std::size_t(e.rank));
-      else if (e.kind == Step::Kind::Poll || e.kind == Step::Kind::Await)
-        of(std::size_t(e.rank)) |= words[std::size_t(e.slot) * strands + s];
-      else if (e.kind == Step::Kind::Barrier) {
-        llvm::BitVector sum = nobody;
-        for (std::size_t r = 0; r < ranks; ++r) sum |= of(r);
-        for (std::size_t r = 0; r < ranks; ++r) of(r) = sum;
-      }
-    }
-  }
-  Knowledge after(ranks, nobody);
-  for (std::size_t i = 0; i < known.size(); ++i) after[i / strands] |= known[i];
-  return after;
-}
-
-/// Whether nobody knows more of anybody with `a` than with `b`.
-bool isWithin(const Knowledge &a, const Knowledge &b) {
-  for (std::size_t r = 0; r < a.size(); ++r)
-    if (llvm::BitVector(a[r]).test(b[r])) return false;
-  return true;
-}
-
-} // namespace
-
 std::vector<int> Launches::quietest(const Expansion &expansion) const {
-  struct Launch {
-    int number;
-    unsigned told = 0;
-    Knowledge after;
+  std::vector<std::pair<int, Knowledge>> all;
+  for (std::size_t i = 0; i < schedules.size(); ++i) all.emplace_back(int(i), Knowledge(schedules[i], expansion, classes));
+  const auto rank = [&](const auto &launch) {
+    return std::tuple(launch.second.toldByMany, launch.second.told, schedules[std::size_t(launch.first)].events.size());
   };
-  std::vector<Launch> all;
-  for (std::size_t i = 0; i < schedules.size(); ++i) {
-    all.push_back({int(i), 0, knowledgeAfter(schedules[i], expansion, classes)});
-    for (const llvm::BitVector &of : all.back().after) all.back().told += of.count();
-  }
-  std::stable_sort(all.begin(), all.end(), [&](const Launch &a, const Launch &b) {
-    const auto length = [&](const Launch &l) { return schedules[std::size_t(l.number)].events.size(); };
-    return a.told != b.told ? a.told < b.told : length(a) < length(b);
-  });
-  std::vector<const Launch *> quiet;
-  for (const Launch &l : all)
-    if (llvm::none_of(quiet, [&](const Launch *q) { return isWithin(q->after, l.after); })) quiet.push_back(&l);
+  llvm::stable_sort(all, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
+  std::vector<const Knowledge *> quiet;
   std::vector<int> numbers;
-  for (const Launch *l : quiet) numbers.push_back(l->number);
+  for (const auto &[number, after] : all)
+    if (llvm::none_of(quiet, [&, &after = after](const Knowledge *q) { return q->isWithin(after); }))
+      quiet.push_back(&after), numbers.push_back(number);
   return numbers;
 }
 
