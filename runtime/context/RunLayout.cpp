@@ -98,7 +98,8 @@ double RunLayout::roomFor(std::size_t extent, const Extents &chosen) const {
 
 Extents RunLayout::chooseExtents(std::uint64_t number) const {
   // Empty vectors now and then: who sends nothing waits for nobody. More often where others are not empty then.
-  const std::uint64_t rarity = manifest.otherDomains.empty() ? 16 : 8;
+  // For as many launches in a row as may lie between two uses of a slot, which its copies say.
+  const std::uint64_t rarity = manifest.otherDomains.empty() ? 16 : 8, inARow = 1 + mix(request.seed, 0xe3b6) % 8;
   Extents extents = request.extents;
   for (const std::string &name : manifest.extents) extents.try_emplace(name, 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
@@ -109,7 +110,7 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
       extents[open[i]] = std::max<std::uint64_t>(1, extents[open[i]] / manifest.rowUnit) * manifest.rowUnit;
   }
   for (std::size_t i = 0; i < open.size(); ++i)
-    if (mix(mix(request.seed, number), 0xe3b7 + i) % rarity == 0) extents[open[i]] = 0;
+    if (mix(mix(request.seed, number / inARow), 0xe3b7 + i) % rarity == 0) extents[open[i]] = 0;
   return extents;
 }
 
