@@ -55,7 +55,9 @@ void Dataflow::conflictOfRanks(const Storage::Conflict &c, Event first, Event se
              ? "let each rank write a part of its own, as in `p." + program.buffers[c.later->buffer].name + "[me]`"
          : c.ordered ? "go over the same slices on both sides of the barrier"
          : inplace ? "put a `barrier` between the two, or declare the algorithm `outofplace`"
-                   : "put a `barrier` between the two");
+         : program.buffers[c.later->buffer].flags != ir::kNone
+             ? "let who reads it `await` that place first, or put a `barrier` between the two"
+             : "put a `barrier` between the two");
 }
 
 void Dataflow::conflict(int rank, const Storage::Conflict &c) {
