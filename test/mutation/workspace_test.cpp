@@ -57,7 +57,7 @@ std::vector<Kernel> compiled(const std::string &depth, const std::string &more =
 }
 
 /// How many of some seeds go wrong; -1 without a compiler.
-int countBad(const std::vector<Kernel> &kernels, bool oneRegion) {
+int countBad(const std::vector<Kernel> &kernels, bool oneRegion, std::uint64_t seeds = 25) {
   RunRequest request;
   request.launches = 8;
   request.randomCounts = true;
@@ -68,7 +68,7 @@ int countBad(const std::vector<Kernel> &kernels, bool oneRegion) {
   if (!adversary && adversary.error().code == Error::Code::MachineLacks) return -1;
   EXPECT_TRUE(adversary) << adversary.error().text;
   int bad = 0;
-  for (std::uint64_t seed = 0; adversary && seed <= 24; ++seed) {
+  for (std::uint64_t seed = 0; adversary && seed < seeds; ++seed) {
     const auto outcome = adversary->run(seed);
     EXPECT_TRUE(outcome) << outcome.error().text;
     bad += outcome && !outcome->failure.empty();
@@ -185,7 +185,7 @@ workspace w { allreduce.a, allreduce.b }
   };
   ASSERT_NE(wordsOf(kernels[0].cuda), wordsOf(kernels[1].cuda));
   kernels[1].cuda = test::replaced(kernels[1].cuda, wordsOf(kernels[1].cuda), wordsOf(kernels[0].cuda));
-  EXPECT_GT(countBad(kernels), 0);
+  EXPECT_GT(countBad(kernels, false, 400), 0); // about one run in a hundred goes wrong
 }
 
 } // namespace coll

@@ -324,7 +324,8 @@ TEST(Context, TakesWhatHasRoomForShortRows) {
   CollectiveRequest request{.collective = "allreduce_rmsnorm"};
   request.selection.table = R"({"version": 1, "sections": [{"gpu": "NVIDIA H200", "collective": "allreduce_rmsnorm",
     "ranks": 2, "dtype": "f32", "floors": {"emptyNode": 0.4, "oneWay": 0.7, "linkGBs": 400},
-    "times": {"oneshot.sentinel": [[1048576, 0.001]], "oneshot.ll": [[1048576, 9]], "oneshot.barrier": [[1048576, 10]]}}]})";
+    "times": {"oneshot.sentinel": [[1048576, 0.001]], "oneshot.ll": [[1048576, 9]], "oneshot.barrier": [[1048576, 10]],
+      "twoshot.sentinel": [[1048576, 20]], "twoshot.ll": [[1048576, 20]], "twoshot.barrier": [[1048576, 20]]}}]})";
   auto norm = context->collective(library("allreduce_rmsnorm"), request);
   if (!norm && norm.error().code == Error::Code::MachineLacks) GTEST_SKIP() << norm.error().text;
   ASSERT_TRUE(norm) << norm.error().text;
