@@ -57,9 +57,10 @@ Candidates::Candidates(const Program &program, const std::string &collective, co
   for (const Member &member : program.members()) {
     if (member.collective != collective) continue;
     onlyCopies &= member.ops.empty();
-    if (program.emittable(member).empty() || (!options.algorithm.empty() && !isNamedBy(member, options.algorithm))) continue;
+    if (!options.algorithm.empty() && !isNamedBy(member, options.algorithm)) continue;
     if (!options.order.empty() && !member.ops.empty() && member.order != options.order) continue;
     if (member.unsplitBytes > options.unsplitBytes) continue;
+    if (program.emittable(member).empty()) continue; // after what costs nothing to find out
     // Who names one means its loops.
     const bool needsMulticast = member.usesMulticast && !options.multicast && options.algorithm.empty();
     (needsMulticast ? withMulticast : members).push_back(&member);
