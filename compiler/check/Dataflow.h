@@ -113,6 +113,7 @@ private:
   void touch(int rank, const Step &step);
   void reportUnfinished();
   void conflict(int rank, const Storage::Conflict &c);
+  bool announcesTwice(int rank, ir::MailboxId flags) const;
   void conflictOfRanks(const Storage::Conflict &c, Event first, Event second);
 
   // DataflowReport.cpp

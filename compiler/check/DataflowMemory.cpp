@@ -1,6 +1,8 @@
 // Arguments in memory: what other ranks touch of them, and accesses that nothing orders.
 #include "check/Dataflow.h"
 
+#include <set>
+
 namespace coll::check {
 
 using Kind = Step::Kind;
@@ -31,6 +33,14 @@ void Dataflow::reportUnfinished() {
   }
 }
 
+/// Whether a rank announces some place of a window twice in a launch.
+bool Dataflow::announcesTwice(int rank, ir::MailboxId flags) const {
+  std::set<int> once;
+  for (const Step &step : variant.steps[rank])
+    if (step.kind == Kind::Signal && expansion.slots[step.slot].box == flags && !once.insert(step.slot).second) return true;
+  return false;
+}
+
 /// Of two ranks, without order or in an order that only packets of one class have.
 void Dataflow::conflictOfRanks(const Storage::Conflict &c, Event first, Event second) {
   using What = Refutation::Kind;
@@ -46,6 +56,9 @@ void Dataflow::conflictOfRanks(const Storage::Conflict &c, Event first, Event se
   text += c.ordered ? ": what lies between orders each CTA with that of the same number, and the two go over the memory "
                       "by different slices, so by different CTAs"
                     : ": nothing orders the two";
+  const ir::MailboxId flags = program.buffers[c.later->buffer].flags;
+  const bool twice = flags != ir::kNone && stored != !read && announcesTwice(stored ? c.earlierRank : c.laterRank, flags);
+  if (twice) text += "; a place is announced once in a launch, so an `await` behind the second push has been satisfied by the first";
   refute(inplace  ? What::InplaceHazard
          : !read && stored ? What::WrongResult
          : read   ? What::ReadWithoutArrival
@@ -55,7 +68,8 @@ void Dataflow::conflictOfRanks(const Storage::Conflict &c, Event first, Event se
              ? "let each rank write a part of its own, as in `p." + program.buffers[c.later->buffer].name + "[me]`"
          : c.ordered ? "go over the same slices on both sides of the barrier"
          : inplace ? "put a `barrier` between the two, or declare the algorithm `outofplace`"
-         : program.buffers[c.later->buffer].flags != ir::kNone
+         : twice ? "push once into each place, and send what comes first or last to a mailbox, or put a `barrier` between the two"
+         : flags != ir::kNone
              ? "let who reads it `await` that place first, or put a `barrier` between the two"
              : "put a `barrier` between the two");
 }

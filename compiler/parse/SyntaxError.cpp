@@ -147,6 +147,11 @@ std::optional<SyntaxError> foreignForm(antlr4::Parser *parser, antlr4::Token *to
     throw error;
   }
   const Form *form = formOf(context);
+  if ((rule == CollParser::RuleFile || rule == CollParser::RuleItem) && token->getText() == "inplace") {
+    error.message = "`inplace` stands once in a contract, behind its arguments and before `ensures`";
+    error.help = "list all pairs in it: `inplace(y = x, u = t)`";
+    throw error;
+  }
   if (rule == CollParser::RuleFile || rule == CollParser::RuleItem) {
     error.message = "expected `use`, `collective`, `algorithm` or `workspace`, found " + found(token);
   } else if (rule == CollParser::RuleBraces && token == context->getStart()) {

@@ -120,11 +120,13 @@ std::set<const Param *> readAtExit(const Expr &expr) {
   return found;
 }
 
-/// What a condition makes equal to something: `y == …`, `me != root or y == …`, `prefix(y, c) == …`. Null of others.
-const Binary *equation(const Expr &condition) {
+/// What a condition makes equal to something: `y == …`, `me != root or y == …`, `prefix(y, c) == …`, and each that `and` joins.
+void addEquations(const Expr &condition, std::vector<const Binary *> &equations) {
   const auto *binary = std::get_if<Binary>(&condition.node);
-  if (binary && binary->op == BinaryOp::Or) return equation(*binary->rhs);
-  return binary && binary->op == BinaryOp::Eq ? binary : nullptr;
+  if (!binary) return;
+  if (binary->op == BinaryOp::Eq) equations.push_back(binary);
+  if (binary->op != BinaryOp::And && binary->op != BinaryOp::Or) return;
+  addEquations(*binary->lhs, equations), addEquations(*binary->rhs, equations);
 }
 
 const Param *targetOf(const Expr &side) {
@@ -134,12 +136,13 @@ const Param *targetOf(const Expr &side) {
 
 /// The outputs that some clause says the value of. `y == y` says nothing, nor do two clauses that each name the other's.
 std::set<const Param *> promisedOutputs(const ast::Collective &decl) {
+  std::vector<const Binary *> equations;
+  for (const Ensures &clause : decl.ensures) addEquations(*clause.condition, equations);
   std::set<const Param *> promised;
   for (bool more = true; more;) {
     more = false;
-    for (const Ensures &clause : decl.ensures) {
-      const Binary *equal = equation(*clause.condition);
-      const Param *target = equal ? targetOf(*equal->lhs) : nullptr;
+    for (const Binary *equal : equations) {
+      const Param *target = targetOf(*equal->lhs);
       if (!target || promised.count(target)) continue;
       const std::set<const Param *> needed = readAtExit(*equal->rhs);
       const bool known = std::all_of(needed.begin(), needed.end(), [&](const Param *p) { return promised.count(p) != 0; });

@@ -3,6 +3,7 @@
 #include <llvm/Support/ConvertUTF.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace coll {
 
@@ -106,10 +107,15 @@ DiagnosticEngine::Report DiagnosticEngine::report(Severity severity, DiagnosticK
   diagnostic.column = place.column;
   diagnostic.message = std::move(message);
   diagnostic.snippet = sources.snippet(where);
-  sink.list.push_back(std::move(diagnostic));
+  // What is true of several things at one place, such as of all mailboxes of a mode, is said once.
+  const bool isKnown = std::any_of(sink.list.begin(), sink.list.end(), [&](const Diagnostic &other) {
+    return std::tie(other.line, other.column, other.severity, other.message, other.file, other.kind) ==
+           std::tie(diagnostic.line, diagnostic.column, diagnostic.severity, diagnostic.message, diagnostic.file, diagnostic.kind);
+  });
+  if (!isKnown) sink.list.push_back(std::move(diagnostic));
   if (severity == Severity::Error && ++errorCount == maxErrors)
     sink.list.back().help = "this is error number " + std::to_string(maxErrors) + "; any more are left out";
-  return Report(*this, sink.list.size() - 1);
+  return Report(*this, isKnown ? sink.list.size() : sink.list.size() - 1);
 }
 
 DiagnosticEngine::Report DiagnosticEngine::error(DiagnosticKind kind, SourceRange where, std::string message) {

@@ -2,6 +2,7 @@
 #include "check/Report.h"
 #include "context/Values.h"
 #include "tool/Adversary.h"
+#include "tool/EachMember.h"
 #include "tool/FirstEpoch.h"
 #include "tool/Mixture.h"
 #include "tool/OrFail.h"
@@ -261,10 +262,8 @@ static Exit fuzz(const Arguments &arguments) {
     return fuzzSubject(pickMixture(arguments), arguments) ? Exit::Good : Exit::Refuted;
   }
   const std::shared_ptr<const Program> program = loadProgram(arguments.what());
-  bool survived = true;
-  for (const Member *member : pickMembersToRun(*program, arguments))
-    survived &= fuzzSubject({{program}, {member}}, arguments);
-  return survived ? Exit::Good : Exit::Refuted;
+  return eachMember(pickMembersToRun(*program, arguments),
+                    [&](const Member &member) { return fuzzSubject({{program}, {&member}}, arguments); });
 }
 
 namespace coll::tool {

@@ -78,11 +78,6 @@ static Exit dispatch(const std::vector<std::string> &words) {
                 suggest(name, names)};
 }
 
-static void printFailure(const std::string &message, const std::string &help) {
-  if (message.empty()) return;
-  printMessage("coll: error: " + message + "\n" + (help.empty() ? "" : "help: " + help + "\n"));
-}
-
 /// Proofs for many ranks take and leave megabytes at a time, whose pages would go back to the system and come again
 /// cleared, which takes longer than the work on them.
 static void keepMemory() {
@@ -111,13 +106,13 @@ int main(int count, char **words) {
   try {
     return static_cast<int>(dispatch({words + (count > 0), words + count}));
   } catch (const Failure &failure) {
-    printFailure(failure.message, failure.help);
+    printFailure(failure);
     return static_cast<int>(failure.code);
   } catch (const std::bad_alloc &) {
-    printFailure("out of memory", "");
+    printFailure({Exit::Lacking, "out of memory"});
     return static_cast<int>(Exit::Lacking);
   } catch (const std::exception &error) {
-    printFailure(std::string("internal error: ") + error.what(), kAskToReport);
+    printFailure({Exit::Internal, std::string("internal error: ") + error.what(), kAskToReport});
     return static_cast<int>(Exit::Internal);
   }
 }

@@ -43,6 +43,11 @@ void coll::tool::printMessage(std::string_view text) {
   (void)writeAll(STDERR_FILENO, text);
 }
 
+void coll::tool::printFailure(const Failure &failure) {
+  if (failure.message.empty()) return;
+  printMessage("coll: error: " + failure.message + "\n" + (failure.help.empty() ? "" : "help: " + failure.help + "\n"));
+}
+
 [[noreturn]] static void failToWrite(const std::string &file, int error) {
   throw Failure{Exit::BadInput, "cannot write `" + file + "`: " + std::strerror(error)};
 }

@@ -15,6 +15,9 @@ void print(std::string_view text);
 /// Writes to standard error; what cannot be written is lost.
 void printMessage(std::string_view text);
 
+/// Writes to standard error what a failure says, if anything.
+void printFailure(const Failure &failure);
+
 /// Puts `content` into the file, or on standard output if `file` is empty. The file is replaced in one step, and is
 /// left as it was if that fails.
 void writeResult(const std::string &file, std::string_view content);
