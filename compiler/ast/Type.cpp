@@ -2,6 +2,8 @@
 
 #include "ast/Ast.h"
 
+#include <algorithm>
+
 namespace coll::ast {
 
 namespace {
@@ -36,13 +38,40 @@ std::optional<ReuseRule> parseReuseRule(std::string_view keyword) {
 }
 
 bool Extent::operator==(const Extent &other) const {
+  if (kind == Kind::Arith && other.kind == Kind::Arith) return canonical() == other.canonical();
   return kind == other.kind && number == other.number && name == other.name && op == other.op &&
          operands == other.operands;
 }
 
+static std::string operandText(const Extent &extent) {
+  return extent.kind == Extent::Kind::Arith && extent.op != 'l' ? "(" + extent.canonical() + ")" : extent.canonical();
+}
+
+/// The operands of a sum, or product, and of those that it is made of.
+static void gather(const Extent &extent, char op, std::vector<std::string> &terms) {
+  for (const Extent &operand : extent.operands)
+    if (operand.kind == Extent::Kind::Arith && operand.op == op) gather(operand, op, terms);
+    else terms.push_back(operandText(operand));
+}
+
+std::string Extent::canonical() const {
+  if (kind != Kind::Arith) return str();
+  if (op == 'l') return "log2(" + operands[0].canonical() + ")";
+  if (op != '+' && op != '*') return operandText(operands[0]) + op + operandText(operands[1]);
+  std::vector<std::string> terms;
+  gather(*this, op, terms);
+  const auto place = [](const std::string &term) { return term == "N" ? 0 : term[0] >= '0' && term[0] <= '9' ? 1 : 2; };
+  std::sort(terms.begin(), terms.end(), [&](const std::string &a, const std::string &b) {
+    return std::pair(place(a), std::string_view(a)) < std::pair(place(b), std::string_view(b));
+  });
+  std::string text = terms.front();
+  for (std::size_t i = 1; i < terms.size(); ++i) text += op + terms[i];
+  return text;
+}
+
 std::string Extent::str() const {
   auto bracketed = [](const Extent &extent) {
-    return extent.kind == Kind::Arith || extent.kind == Kind::Piece ? "(" + extent.str() + ")" : extent.str();
+    return (extent.kind == Kind::Arith && extent.op != 'l') || extent.kind == Kind::Piece ? "(" + extent.str() + ")" : extent.str();
   };
   switch (kind) {
   case Kind::Number: return std::to_string(number);
@@ -52,6 +81,8 @@ std::string Extent::str() const {
   case Kind::Dynamic: return (operands[0].kind == Kind::Dynamic ? "" : "up to ") + operands[0].str();
   case Kind::Arith:
     if (op == 'l') return "log2(" + operands[0].str() + ")";
+    if (const Extent &a = operands[0]; a.kind == Kind::Arith && (a.op == op || (op == '-' && a.op == '+')) && op != '/')
+      return a.str() + op + bracketed(operands[1]);
     return bracketed(operands[0]) + op + bracketed(operands[1]);
   }
   return "";

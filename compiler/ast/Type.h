@@ -44,6 +44,9 @@ struct Extent {
 
   bool operator==(const Extent &other) const;
   std::string str() const; ///< as in the source: `M`, `N`, `M/N` …
+  /// The same with the terms of sums and the factors of products in one order, `N` and numbers first: `N*2*M`. Of equal
+  /// extents alike; coll/Extent.h reads it.
+  std::string canonical() const;
 };
 
 /// An element type: a dtype, or a type parameter; or what reductions over it accumulate in (f32 for narrower floats).

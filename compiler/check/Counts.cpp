@@ -1,17 +1,18 @@
 #include "check/Counts.h"
 
 #include "check/Expansion.h"
+#include "coll/Extent.h"
 
 #include <algorithm>
 
 namespace coll::check {
 
-/// Rows in groups are whole ones: how many elements a group has where `NAME/SIZE` is the extent of a buffer, else 1.
+/// Rows in groups are whole ones: how many elements a group has that rows of this extent are made of, else 1.
 static std::uint64_t groupOf(const ir::Program &program, const std::string &name) {
-  for (const ir::Buffer &b : program.buffers)
-    for (const std::string &e : b.extents)
-      if (e.rfind(name + "/", 0) == 0) return std::stoull(e.substr(name.size() + 1));
-  return 1;
+  std::uint64_t group = 1;
+  for (const ir::Value &v : program.values) // groups are powers of two
+    if (v.group && !v.length.extents.empty() && mentions(v.length.extents.back(), name)) group = std::max<std::uint64_t>(group, v.group);
+  return group;
 }
 
 static bool sharesRows(const ir::Program &program) {
@@ -31,9 +32,7 @@ static bool splits(const ir::Program &program) {
 /// Whether `when bytes <= ...` allows these counts; of arguments that have one extent, if one is named.
 static bool isAllowed(const ir::Program &program, const Extents &counts, const std::string &extent = {}) {
   return !program.maxBytes || llvm::all_of(program.buffers, [&](const ir::Buffer &b) {
-    const bool meant = extent.empty() || llvm::any_of(b.extents, [&](const std::string &e) {
-      return e == extent || e.rfind(extent + "/", 0) == 0;
-    });
+    const bool meant = extent.empty() || llvm::any_of(b.extents, [&](const std::string &e) { return mentions(e, extent); });
     return !meant || program.product(b.extents, counts) * sizeOf(b.dtype) <= program.maxBytes;
   });
 }
@@ -75,6 +74,32 @@ static std::vector<Extents> allowedInstead(const ir::Program &program, Extents c
   return {};
 }
 
+/// Of vectors whose extents are worked out of others: each extent in turn as large as gives such a vector so many elements.
+static std::vector<Extents> countsOfComputed(const ir::Program &program, const std::vector<std::uint64_t> &classes) {
+  constexpr std::uint64_t kMost = 1 << 20; // an extent: what takes more never gets there
+  std::vector<Extents> all;
+  for (const ir::Length &domain : program.domains())
+    for (const std::string &name : program.extents) {
+      if (llvm::none_of(domain.extents, [&](const std::string &e) { return isComputed(e) && mentions(e, name); })) continue;
+      for (const std::uint64_t c : classes) {
+        Extents counts;
+        for (const std::string &e : program.extents) counts[e] = c;
+        const auto reaches = [&](std::uint64_t value) {
+          counts[name] = value;
+          return program.product(domain.extents, counts) >= c;
+        };
+        std::uint64_t tooFew = 0, least = 1;
+        while (least < kMost && !reaches(least)) tooFew = least, least *= 2;
+        while (least - tooFew > 1) {
+          const std::uint64_t middle = tooFew + (least - tooFew) / 2;
+          (reaches(middle) ? least : tooFew) = middle;
+        }
+        if (reaches(least)) all.push_back(counts);
+      }
+    }
+  return all;
+}
+
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
   const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
@@ -113,6 +138,7 @@ std::vector<Extents> countClasses(const ir::Program &program) {
     for (const std::string &e : program.extents) counts[e] = e == program.extents.front() ? 2 : c;
     add(counts);
   }
+  for (const Extents &counts : countsOfComputed(program, classes)) add(counts);
   // Vectors of unrelated lengths: each nearly or wholly empty where the others are long, and the other way round. A message
   // with a count is sent all the same.
   if (const std::vector<ir::Length> domains = program.domains(); domains.size() > 1)

@@ -74,7 +74,7 @@ private:
       step.where = current, step.peer = rank;
       refuse(Refutation::Kind::WrongResult, Event::What::None, step,
              "a number here has no value on rank " + std::to_string(rank) +
-                 ": it divides by 0, or shifts by less than 0 or more than 62",
+                 ": it divides by 0, shifts by less than 0 or more than 62, or is the logarithm of less than 1",
              "write a condition that leaves this rank out, as in `if k > 0`");
     }
     return number.value_or(-1);
@@ -83,7 +83,7 @@ private:
   static bool mayHaveNone(const ir::Index &index) {
     using Kind = ir::Index::Kind;
     if (index.kind() == Kind::Constant || index.kind() == Kind::Variable) return false;
-    for (const Kind kind : {Kind::Div, Kind::CeilDiv, Kind::Mod, Kind::Shl})
+    for (const Kind kind : {Kind::Div, Kind::CeilDiv, Kind::Mod, Kind::Shl, Kind::Log2})
       if (index.kind() == kind) return true;
     return mayHaveNone(index.left()) || mayHaveNone(index.right());
   }

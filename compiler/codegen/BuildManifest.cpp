@@ -1,6 +1,7 @@
 #include "codegen/EmitCuda.h"
 #include "codegen/Names.h"
 
+#include "coll/Extent.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
@@ -23,14 +24,14 @@ std::uint64_t capacityOf(const Program &program, const Length &domain) {
   if (const auto fixed = program.fixedElements(domain)) return *fixed;
   std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
   for (const Buffer &b : program.buffers)
-    if (llvm::is_contained(b.extents, "N") && !llvm::is_contained(domain.extents, "N"))
+    if (llvm::any_of(b.extents, hasFactorN) && !llvm::any_of(domain.extents, hasFactorN))
       return elements / std::uint64_t(program.ranks);
   return elements;
 }
 
 Manifest::Promise::Part part(const Slice &slice, unsigned rank, const Index::Lookup &variables) {
   const bool row = slice.length.kind == Length::Kind::Row;
-  return {rank, unsigned(slice.buffer), row ? int(slice.index.evaluate(variables).value_or(0)) : Manifest::kWhole};
+  return {rank, unsigned(slice.buffer), row ? int(slice.index.evaluate(variables).value_or(0)) : Manifest::kWhole, slice.depth};
 }
 
 using Scalars = std::map<std::string, std::int64_t>;

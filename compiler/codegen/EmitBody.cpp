@@ -1,5 +1,8 @@
 #include "codegen/BodyEmitter.h"
 
+#include "coll/Extent.h"
+#include "llvm/ADT/StringExtras.h"
+
 #include <limits>
 #include <utility>
 
@@ -123,13 +126,31 @@ void BodyEmitter::announce(SourceOffset where) {
            "    " + shown);
 }
 
+/// An extent that is worked out, as coll/Extent.h says what it comes to.
+std::string BodyNames::computed(const std::string &extent) const {
+  struct Texts {
+    const BodyNames &names;
+    std::string number(std::uint64_t n) { return std::to_string(n); } // met by one of 64 bits
+    std::string named(std::string_view name) { return names.product({std::string(name)}); }
+    std::string log2(const std::string &a) { return "coll::floorLog2(" + a + ")"; }
+    std::string binary(char op, const std::string &a, const std::string &b) {
+      if (op == '-') return "(" + a + " > " + b + " ? " + a + " - " + b + " : 0)";
+      if (op == '/' && b == "0") return b;
+      const bool mayBe0 = op == '/' && !llvm::isDigit(b.front());
+      return mayBe0 ? "(" + b + " ? " + a + " / " + b + " : 0)" : "(" + a + " " + op + " " + b + ")";
+    }
+  } texts{*this};
+  std::string text = ExtentReader<std::string, Texts>(extent, texts).read();
+  return isProduct(extent) ? text.substr(1, text.size() - 2) : text;
+}
+
 std::string BodyNames::product(const std::vector<std::string> &authorExtents) const {
   std::string text;
   for (const std::string &e : authorExtents) {
     if (!text.empty()) text += " * ";
     auto it = extents.find(e);
-    if (const auto slash = e.find('/'); slash != std::string::npos) {
-      text += "(" + product({e.substr(0, slash)}) + " / " + e.substr(slash + 1) + ")";
+    if (isComputed(e)) {
+      text += computed(e);
       continue;
     }
     text += it != extents.end() ? "a." + it->second : e == "N" ? e : e + "ull";

@@ -22,6 +22,9 @@ struct BodyNames {
 
   /// So many elements: extents of the author's multiplied, as text.
   std::string product(const std::vector<std::string> &authorExtents) const;
+
+private:
+  std::string computed(const std::string &extent) const;
 };
 
 /// Writes the body as a function template over Shape; sets names.function.

@@ -77,6 +77,8 @@ public:
     case Kind::Shl:
       if (rangeOf(i)) return infix(sign(i.kind()));
       return "coll::shiftLeft(" + signedText(i.left()) + ", " + signedText(i.right()) + ")";
+    case Kind::Log2: return "coll::floorLog2(" + signedText(i.left()) + ")";
+    case Kind::Pow2: return "coll::isPowerOf2(" + signedText(i.left()) + ")";
     default: return infix(sign(i.kind()));
     }
   }

@@ -41,7 +41,7 @@ const std::vector<Header> &headers() {
       {"kept_wide", {"KeptElements"}},
       {"rows", {"OneRowPacket", "AnyRowPackets", "forRows", "kRowPackets", "RowSum", "RowMax"}},
       {"split", {"Pieces", "RowPieces"}},
-      {"index", {"floorDiv", "shiftLeft"}},
+      {"index", {"floorDiv", "shiftLeft", "floorLog2", "isPowerOf2"}},
       {"bulk", {"bulk"}},
       {"window", {"reduceRanks"}},
       {"window_wide", {"reduceRanksWide"}},

@@ -1,6 +1,7 @@
 // What a Manifest works out for its reader, and its JSON.
 #include "coll/Manifest.h"
 
+#include "coll/Extent.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
@@ -10,16 +11,14 @@ namespace coll {
 
 namespace {
 
+/// A name that has no value is 1. What does not fit into 64 bits is the largest number.
 std::uint64_t product(const std::vector<std::string> &extents, int ranks, const Extents &values) {
+  const auto valueOf = [&](std::string_view name) -> std::uint64_t {
+    const auto known = values.find(std::string(name));
+    return name == "N" ? std::uint64_t(ranks) : known != values.end() ? known->second : 1;
+  };
   std::uint64_t elements = 1;
-  for (const std::string &name : extents) {
-    if (name == "N") elements *= std::uint64_t(ranks);
-    else if (!name.empty() && name[0] >= '0' && name[0] <= '9') elements *= std::stoull(name);
-    else if (auto it = values.find(name); it != values.end()) elements *= it->second;
-    else if (const auto slash = name.find('/'); slash != std::string::npos) // so many whole groups
-      if (auto of = values.find(name.substr(0, slash)); of != values.end())
-        elements *= of->second / std::stoull(name.substr(slash + 1));
-  }
+  for (const std::string &extent : extents) elements = llvm::SaturatingMultiply(elements, extentValue(extent, valueOf));
   return elements;
 }
 

@@ -4,45 +4,23 @@
 #include "ir/BuildFormula.h"
 #include "ir/BuildWindow.h"
 
+#include "coll/Extent.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace coll::ir {
 namespace {
 
-/// What an extent of numbers and `N` alone comes to.
-std::optional<std::uint64_t> fixedExtent(const ast::Extent &extent, int ranks) {
-  if (extent.kind == ast::Extent::Kind::Number) return extent.number;
-  if (extent.kind == ast::Extent::Kind::Ranks) return std::uint64_t(ranks);
-  if (extent.kind != ast::Extent::Kind::Arith) return std::nullopt;
-  std::vector<std::uint64_t> of;
-  for (const ast::Extent &operand : extent.operands)
-    if (const auto value = fixedExtent(operand, ranks)) of.push_back(*value);
-    else return std::nullopt;
-  switch (extent.op) {
-  case '+': return of[0] + of[1];
-  case '-': return of[0] - std::min(of[0], of[1]);
-  case '*': return of[0] * of[1];
-  case '/': return of[1] ? of[0] / of[1] : 0;
-  default: return of[0] ? std::uint64_t(llvm::Log2_64(of[0])) : 0;
-  }
-}
-
-/// As Buffer::extents has it; empty where it cannot be lowered yet.
-std::string extentName(const ast::Extent &extent, int ranks) {
-  if (extent.kind == ast::Extent::Kind::Arith)
-    if (const auto fixed = fixedExtent(extent, ranks)) return std::to_string(*fixed);
-  switch (extent.kind) {
-  case ast::Extent::Kind::Number: return std::to_string(extent.number);
-  case ast::Extent::Kind::Ranks: return "N";
-  case ast::Extent::Kind::Free: return extent.name;
-  case ast::Extent::Kind::Arith: // the groups of a row
-    if (extent.op == '/' && extent.operands[0].kind == ast::Extent::Kind::Free &&
-        extent.operands[1].kind == ast::Extent::Kind::Number)
-      return extent.operands[0].name + "/" + std::to_string(extent.operands[1].number);
-    return {};
-  default: return {};
-  }
+/// As Buffer::extents has it: a number where it follows from `N`.
+std::string extentText(const ast::Extent &extent, int ranks) {
+  std::string text = extent.canonical();
+  if (!isComputed(text)) return text;
+  bool known = true;
+  const auto valueOf = [&](std::string_view name) {
+    known &= name == "N";
+    return std::uint64_t(ranks);
+  };
+  const std::uint64_t value = extentValue(text, valueOf);
+  return known ? std::to_string(value) : text;
 }
 
 constexpr const char *kOfIndices = "an index may have numbers, `N`, `me`, arguments that are ranks or whole numbers, and variables of loops";
@@ -76,15 +54,7 @@ private:
     if (param.isScalar()) return scalar(param);
     Buffer buffer{param.name.text, Direction(int(param.direction)),
                   sema::instantiate(param.type.element, program.dtype), {}};
-    for (const ast::Extent &extent : param.type.shape) {
-      buffer.extents.push_back(extentName(extent, program.ranks));
-      if (!buffer.extents.back().empty()) continue;
-      diagnostics.error(DiagnosticKind::NotLowered, param.name.span, "the extent `" + extent.str() + "` cannot be lowered yet")
-          .note(algorithm.decl->name.span, "needed by this algorithm")
-          .help("give it a name of its own, such as `K`");
-      ok = false;
-      return;
-    }
+    for (const ast::Extent &extent : param.type.shape) buffer.extents.push_back(extentText(extent, program.ranks));
     program.buffers.push_back(std::move(buffer));
   }
 
@@ -114,7 +84,7 @@ private:
   void inplace(const ast::InPlace &pair) {
     auto a = part(*pair.lhs), b = part(*pair.rhs);
     const auto isPart = [](const std::optional<Slice> &s) { return s && s->length.kind != Length::Kind::Whole; };
-    const auto isMine = [&](const std::optional<Slice> &s) { return !isPart(s) || s->index.isVariable("me"); };
+    const auto isMine = [&](const std::optional<Slice> &s) { return !isPart(s) || (s->depth == 1 && s->index.isVariable("me")); };
     if (!a || !b || (isPart(a) && isPart(b)) || !isMine(a) || !isMine(b))
       return slip(pair.span, "an in-place pair is of two arguments, or of one and row `me` of the other",
                   "as in `inplace(y = x)` or `inplace(x = y[me])`");
@@ -214,9 +184,10 @@ private:
     const ast::Expr &of = r ? *r->body : expr;
     const ast::Expr *owning = ownerOf(of);
     auto owner = owning ? integer(*owning, program.ranks) : std::nullopt;
-    if (!owner || (r && !owner->isVariable(r->variable.name.text))) return false;
-    auto slice = part(of);
+    auto slice = owning ? part(of) : std::nullopt;
     if (!slice) slice = element(of);
+    if (!owning && !r && slice && program.buffers[slice->buffer].direction == Direction::In) owner = Index::variable("me"); // `n[r]`
+    if (!owner || (r && !owner->isVariable(r->variable.name.text))) return false;
     if (!slice || slice->length.kind == Length::Kind::Piece) return false;
     e.from = *owner, e.source = *slice;
     return true;
@@ -255,7 +226,9 @@ Slice whole(const Program &program, BufferId buffer) {
 
 Slice row(const Program &program, BufferId buffer, Index number, unsigned depth) {
   const std::vector<std::string> &extents = program.buffers[buffer].extents;
-  return {buffer, Length{Length::Kind::Row, {extents.begin() + depth, extents.end()}, {}}, std::move(number)};
+  Slice slice{buffer, Length{Length::Kind::Row, {extents.begin() + depth, extents.end()}, {}}, std::move(number)};
+  slice.depth = depth;
+  return slice;
 }
 
 bool buildContract(const sema::Algorithm &algorithm, Program &program, DiagnosticEngine &diagnostics) {
@@ -324,6 +297,21 @@ std::optional<Slice> contractRow(const Program &program, BufferId buffer, const 
   return number ? std::optional(row(program, buffer, *number, unsigned(indices.size()))) : std::nullopt;
 }
 
+/// Pieces of `T[N][M]` are as long as those of `T[N*M]`.
+static std::vector<std::string> factorsOf(const std::vector<std::string> &extents) {
+  std::vector<std::string> factors;
+  for (const std::string &extent : extents) {
+    std::size_t begin = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i < extent.size() && isProduct(extent); ++i) {
+      depth += (extent[i] == '(') - (extent[i] == ')');
+      if (depth == 0 && extent[i] == '*') factors.push_back(extent.substr(begin, i - begin)), begin = i + 1;
+    }
+    factors.push_back(extent.substr(begin));
+  }
+  return factors;
+}
+
 std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr,
                                    llvm::function_ref<Index(const ast::Expr &)> index) {
   if (const Indexed of = indexed(program, expr); of.buffer != kNone) {
@@ -338,6 +326,7 @@ std::optional<Slice> contractSlice(const Program &program, const ast::Expr &expr
   Slice piece = whole(program, b);
   piece.length.kind = Length::Kind::Piece;
   piece.length.ofRows = splitCall(**view)->function == ast::Function::SplitRows;
+  if (!piece.length.ofRows) piece.length.extents = factorsOf(piece.length.extents);
   piece.length.index = piece.index = index(*at->index);
   return piece;
 }
@@ -356,8 +345,8 @@ std::pair<std::string, std::string> whyNoPart(const Program &program, const ast:
     return {text + " is one element, and data goes by whole vectors, rows and pieces",
             "declare one number as a scalar argument, as in `in alpha: f32`, and several as rows of one element, `T[M][1]`"};
   if (of.buffer != kNone)
-    return {text + " is a row of a row, and how many of those there are is not known before the launch, or it stands in a contract",
-            "index in turn in an algorithm alone, behind extents that are `N` or numbers, as in `T[N][4][M]`"};
+    return {text + " is a row of a row, and how many of those there are is known at launch only",
+            "index in turn by extents that are `N` or numbers, as in `T[N][4][M]`, or declare fewer extents"};
   const auto *at = std::get_if<ast::Index>(&expr.node);
   const ast::Ref *base = at ? refOf(*at->base) : nullptr;
   if (base && std::holds_alternative<const ast::View *>(*base))
@@ -405,9 +394,8 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   if (const auto *call = std::get_if<ast::Call>(&expr.node);
       call && (call->function == ast::Function::Log2 || call->function == ast::Function::Pow2)) {
     auto a = integer(*call->args.front(), ranks);
-    if (!a || a->kind() != Index::Kind::Constant || a->value() < 1) return std::nullopt;
-    const auto value = std::uint64_t(a->value());
-    return Index::constant(call->function == ast::Function::Pow2 ? llvm::isPowerOf2_64(value) : llvm::Log2_64(value));
+    if (!a) return std::nullopt;
+    return call->function == ast::Function::Pow2 ? Index::isPowerOf2(*a) : Index::log2(*a);
   }
   const auto *b = std::get_if<ast::Binary>(&expr.node);
   if (!b) return std::nullopt;

@@ -154,7 +154,6 @@ private:
     if (node.kind == Node::Kind::Reduction && !node.from.isVariable(node.variable)) return false;
     if (node.kind == Node::Kind::Input && written && !old && std::holds_alternative<ast::NameRef>(name->node))
       node.kind = Node::Kind::Exit;
-    if (indices.size() > 1) return false;
     bool known = true;
     const auto slice = contractRow(program, buffer, indices, [&](const ast::Expr &index) {
       const auto number = indexOf(index);

@@ -3,15 +3,24 @@
 #include "ir/BuildCounts.h"
 #include "ir/Builder.h"
 
+#include "coll/Extent.h"
+#include "llvm/ADT/StringExtras.h"
+
 namespace coll::ir {
 namespace {
+
+/// How many groups a row of so many elements has, as Buffer::extents has it.
+std::string groupsIn(const std::string &row, unsigned group) {
+  if (llvm::all_of(row, llvm::isDigit)) return std::to_string(std::stoull(row) / group);
+  return (isComputed(row) ? "(" + row + ")" : row) + "/" + std::to_string(group);
+}
 
 /// Whether a target has one element for each row or group of a value that is constant there.
 bool isPerRow(const Value &value, const Length &to) {
   if (value.spread != Spread::Row && value.spread != Spread::Group) return false;
   if (value.length.isPieceOfRows() != to.isPieceOfRows()) return false;
   std::vector<std::string> extents = value.length.extents;
-  extents.back() = value.spread == Spread::Row ? "1" : extents.back() + "/" + std::to_string(value.group);
+  extents.back() = value.spread == Spread::Row ? "1" : groupsIn(extents.back(), value.group);
   return to.extents == extents;
 }
 

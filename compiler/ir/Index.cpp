@@ -1,6 +1,7 @@
 #include "ir/Index.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace coll::ir {
 
@@ -27,6 +28,8 @@ std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t
   case Index::Kind::Max: return std::max(a, b);
   case Index::Kind::Xor: return a ^ b;
   case Index::Kind::Shl: return b >= 0 && b < 63 ? std::optional(a << b) : std::nullopt;
+  case Index::Kind::Log2: return a > 0 ? std::optional<std::int64_t>(std::bit_width(std::uint64_t(a)) - 1) : std::nullopt;
+  case Index::Kind::Pow2: return a > 0 && std::has_single_bit(std::uint64_t(a));
   case Index::Kind::Eq: return a == b;
   case Index::Kind::Ne: return a != b;
   case Index::Kind::Lt: return a < b;
@@ -104,6 +107,8 @@ Index Index::min(Index a, Index b) { return make(Kind::Min, a, b); }
 Index Index::max(Index a, Index b) { return make(Kind::Max, a, b); }
 Index Index::exclusiveOr(Index a, Index b) { return make(Kind::Xor, a, b); }
 Index Index::shiftLeft(Index a, Index b) { return make(Kind::Shl, a, b); }
+Index Index::log2(Index a) { return make(Kind::Log2, a, Index()); }
+Index Index::isPowerOf2(Index a) { return make(Kind::Pow2, a, Index()); }
 
 Index::Kind Index::kind() const { return node->kind; }
 std::int64_t Index::value() const { return node->value; }
@@ -164,6 +169,8 @@ std::string Index::str() const {
   case Kind::Max: return call("max");
   case Kind::Xor: return infix("^");
   case Kind::Shl: return infix("<<");
+  case Kind::Log2: return "log2(" + left().str() + ")";
+  case Kind::Pow2: return "pow2(" + left().str() + ")";
   case Kind::Eq: return infix("==");
   case Kind::Ne: return infix("!=");
   case Kind::Lt: return infix("<");

@@ -15,7 +15,7 @@ namespace coll::ir {
 
 class Index {
 public:
-  enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl, Eq, Ne, Lt, Le, And, Or };
+  enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl, Log2, Pow2, Eq, Ne, Lt, Le, And, Or };
 
   /// Zero.
   Index();
@@ -34,6 +34,9 @@ public:
   static Index max(Index a, Index b);
   static Index exclusiveOr(Index a, Index b);
   static Index shiftLeft(Index a, Index b);
+  /// Of a positive number, rounded down; and whether a number is a power of two.
+  static Index log2(Index a);
+  static Index isPowerOf2(Index a);
   /// Any operation. Eq to Or are conditions: 1 where they hold, else 0.
   static Index make(Kind kind, Index a, Index b);
   /// 1 where a condition does not hold.
@@ -52,7 +55,8 @@ public:
   /// With every use of a variable replaced.
   Index substitute(llvm::StringRef variable, const Index &by) const;
 
-  /// The value, where `lookup` gives each variable's; empty if one has none or on a division by zero.
+  /// The value, where `lookup` gives each variable's; empty if one has none, on a division by zero, a shift by
+  /// less than 0 or more than 62, and a logarithm of less than 1.
   using Lookup = std::function<std::optional<std::int64_t>(llvm::StringRef)>;
   std::optional<std::int64_t> evaluate(const Lookup &lookup) const;
 

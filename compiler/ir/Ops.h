@@ -49,9 +49,10 @@ struct Slice {
   Length length;
   Index index; ///< row or piece number; unused for a Whole
   std::optional<Index> owner = {};
+  unsigned depth = 1;         ///< of a Row: how many of the first extents the number counts together
 
   bool operator==(const Slice &other) const {
-    return buffer == other.buffer && length == other.length && index == other.index && owner == other.owner;
+    return buffer == other.buffer && depth == other.depth && length == other.length && index == other.index && owner == other.owner;
   }
 };
 

@@ -1,5 +1,6 @@
 #include "ir/Program.h"
 
+#include "coll/Extent.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -184,10 +185,10 @@ std::uint64_t Program::product(const std::vector<std::string> &names, const Exte
       elements *= std::uint64_t(ranks);
     } else if (auto it = given.find(name); it != given.end()) {
       elements *= it->second;
+    } else if (isComputed(name)) {
+      elements *= extentValue(name, [&](std::string_view of) { return product({std::string(of)}, given); });
     } else if (!name.empty() && name[0] >= '0' && name[0] <= '9') {
       elements *= std::stoull(name);
-    } else if (const auto slash = name.find('/'); slash != std::string::npos) { // so many whole groups
-      if (auto of = given.find(name.substr(0, slash)); of != given.end()) elements *= of->second / std::stoull(name.substr(slash + 1));
     }
   }
   return elements;

@@ -75,7 +75,7 @@ struct Buffer {
   std::string name;
   Direction direction;
   DType dtype;
-  std::vector<std::string> extents; ///< each a free extent, "N" or a number
+  std::vector<std::string> extents; ///< each a free extent, "N", a number, or what coll/Extent.h reads
   bool window = false;              ///< peers touch it, so it lies in symmetric memory
   std::vector<std::string> bound = {}; ///< of numbers of elements: they are at most the product of these extents
   MailboxId flags = kNone;          ///< of a window: announces what was stored in a row or piece, by its number

@@ -1,6 +1,7 @@
 #include "passes/Passes.h"
 
 #include "ast/Type.h"
+#include "coll/Extent.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -17,17 +18,20 @@ constexpr std::uint64_t kBarrierWords = 256 * 4 + 128, kMaxCtas = 256;
 
 constexpr std::uint64_t kMostRowPackets = 16 * 512; ///< of a row: Manifest::rowPackets of each of Manifest::maxThreads
 
+bool isProductOfN(llvm::StringRef extent) { return extent != "N" && hasFactorN(extent); }
+
 /// Elements a slot must hold when the largest argument has as many bytes as `when` allows.
 std::uint64_t capacity(const Program &program, const Length &length) {
   if (const auto fixed = program.fixedElements(length); fixed && !program.chunks) return *fixed;
   std::vector<std::string> largest;
   for (const Buffer &b : program.buffers)
-    if (b.extents.size() > largest.size()) largest = b.extents;
+    if (b.extents.size() > largest.size() || (b.extents.size() == largest.size() && llvm::any_of(b.extents, isProductOfN)))
+      largest = b.extents;
   if (program.chunks) return program.chunks->elements;
   std::uint64_t elements = program.maxBytes / sizeOf(program.dtype);
   // What the largest argument has beyond the slot's extents divides it: y: T[N][M] gives M a share of 1/N.
   for (const std::string &extent : largest)
-    if (extent == "N" && !llvm::is_contained(length.extents, extent)) elements /= std::uint64_t(program.ranks);
+    if (hasFactorN(extent) && llvm::none_of(length.extents, hasFactorN)) elements /= std::uint64_t(program.ranks);
   if (length.kind != Length::Kind::Piece) return elements;
   if (length.ofRows) { // a row more than a share, where rows are as long as threads have room for
     const std::uint64_t row = kMostRowPackets * program.pieceElements();

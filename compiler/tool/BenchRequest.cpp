@@ -69,17 +69,18 @@ static std::vector<std::pair<std::uint64_t, Extents>> pickExtents(const Manifest
   if (open.size() != 1)
     throw Failure{Exit::BadInput, "`-b` and `-e` need exactly one extent that is not set",
                   open.empty() ? "all are set already" : "set all but one of " + join(open) + " with --set"};
-  const std::uint64_t unit = bytesPerElement(manifest, given.extents);
   std::vector<std::pair<std::uint64_t, Extents>> result;
   for (std::uint64_t bytes : sizes) {
-    const std::uint64_t count = bytes / unit;
-    if (count == 0 || (!result.empty() && result.back().first == count * unit)) continue;
-    result.emplace_back(count * unit, given.extents);
-    result.back().second[open.front()] = count;
+    Extents extents = given.extents;
+    const std::uint64_t count = countWithin(manifest, given.extents, open.front(), bytes);
+    extents[open.front()] = count;
+    const std::uint64_t exact = bytesOf(manifest, extents);
+    if (count == 0 || (!result.empty() && result.back().first == exact)) continue;
+    result.emplace_back(exact, extents);
   }
   if (result.empty())
     throw Failure{Exit::BadInput,
-                  "no size from `-b` to `-e` has an element: one is " + std::to_string(unit) + " bytes"};
+                  "no size from `-b` to `-e` has an element: one is " + std::to_string(bytesOf(manifest, given.extents)) + " bytes"};
   return result;
 }
 

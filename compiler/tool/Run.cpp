@@ -1,5 +1,6 @@
 // `coll run`: runs members on the GPUs here, or on emulated ranks, and verifies every element of every launch.
 #include "context/Runner.h"
+#include "tool/EachMember.h"
 #include "tool/FirstEpoch.h"
 #include "tool/Mixture.h"
 #include "tool/OrFail.h"
@@ -137,7 +138,7 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   SelectionOptions options = selectionOptions(arguments);
   options.nccl = false; // what is verified is Coll's own
   const Selector selector = orFail(Selector::create(program, first.collective, options));
-  const Call call{bytesPerElement(kernel->manifest, sizes.extents), instance.dtype, instance.ranks,
+  const Call call{bytesOf(kernel->manifest, sizes.extents), instance.dtype, instance.ranks,
                   arguments.has("--inplace"), instance.op};
   std::vector<Choice> choices = selector.ranked(call);
   if (!arguments.has("--unchecked")) {
@@ -160,17 +161,16 @@ static Exit runAll(const Arguments &arguments) {
     return runMixture(pickMixture(arguments), request, arguments) ? Exit::Good : Exit::Refuted;
   }
   const auto program = loadProgram(arguments.what());
-  bool passed = true;
-  RunSeries series;
-  for (const Member *member : membersToRun(*program, arguments)) {
+  std::optional<RunSeries> series;
+  return eachMember(membersToRun(*program, arguments), [&](const Member &member) {
     try {
-      passed &= runMember(series, *program, *member, request, arguments);
-    } catch (const Failure &failure) { // one that is refuted does not hide the others
-      if (failure.code != Exit::Refuted || !failure.message.empty()) throw;
-      passed = false;
+      if (!series) series.emplace();
+      return runMember(*series, *program, member, request, arguments);
+    } catch (const Failure &) {
+      series.reset(); // whose ranks may have been ended in the middle of a launch
+      throw;
     }
-  }
-  return passed ? Exit::Good : Exit::Refuted;
+  });
 }
 
 namespace coll::tool {

@@ -40,11 +40,29 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
                 suggest(std::string_view(name.data(), name.size()), known)};
 }
 
-std::uint64_t coll::tool::bytesPerElement(const Manifest &manifest, const Extents &extents) {
+std::uint64_t coll::tool::bytesOf(const Manifest &manifest, const Extents &extents) {
   std::uint64_t most = 1;
   for (const Manifest::Argument &argument : manifest.arguments)
     most = std::max(most, manifest.elements(argument, extents) * sizeOf(argument.dtype));
   return most;
+}
+
+/// Extents may be worked out of this one in any way, so it is searched for.
+std::uint64_t coll::tool::countWithin(const Manifest &manifest, Extents extents, const std::string &open, std::uint64_t bytes) {
+  constexpr std::uint64_t kMost = std::uint64_t(1) << 48;
+  const auto fits = [&](std::uint64_t count) {
+    extents[open] = count;
+    return llvm::all_of(manifest.arguments, [&](const Manifest::Argument &argument) {
+      return manifest.elements(argument, extents) <= bytes / sizeOf(argument.dtype);
+    });
+  };
+  std::uint64_t least = 0, tooMany = 1;
+  while (tooMany < kMost && fits(tooMany)) least = tooMany, tooMany *= 2;
+  while (tooMany - least > 1) {
+    const std::uint64_t middle = least + (tooMany - least) / 2;
+    (fits(middle) ? least : tooMany) = middle;
+  }
+  return least;
 }
 
 std::vector<std::string> coll::tool::openExtents(const Manifest &manifest, const Sizes &sizes) {
@@ -86,12 +104,17 @@ Sizes coll::tool::pickSizes(const Manifest &manifest, const Arguments &arguments
   std::uint64_t count = arguments.number("--count", 0, 0, UINT64_MAX);
   if (hasBytes) {
     const std::uint64_t bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
-    const std::uint64_t unit = bytesPerElement(manifest, sizes.extents);
-    if (bytes % unit != 0)
+    count = countWithin(manifest, sizes.extents, open.front(), bytes);
+    const auto bytesAt = [&](std::uint64_t elements) {
+      Extents all = sizes.extents;
+      all[open.front()] = elements;
+      return bytesOf(manifest, all);
+    };
+    if (const std::uint64_t exact = count ? bytesAt(count) : 0; exact != bytes)
       throw Failure{Exit::BadInput,
-                    "`--bytes " + arguments.text("--bytes") + "` is not a multiple of " + std::to_string(unit),
-                    "that is what one element of `" + open.front() + "` is in the largest argument"};
-    count = bytes / unit;
+                    "`--bytes " + arguments.text("--bytes") + "`: no `" + open.front() + "` makes the largest argument that long",
+                    "`" + open.front() + "` = " + std::to_string(count) + " makes it " + std::to_string(exact) + " bytes long, and " +
+                        std::to_string(count + 1) + " " + std::to_string(bytesAt(count + 1))};
   }
   sizes.extents[open.front()] = count;
   return sizes;

@@ -28,7 +28,10 @@ Counted pickCounts(const Arguments &arguments, const std::vector<std::string> &c
 /// The free extents that `sizes` leaves open.
 std::vector<std::string> openExtents(const Manifest &manifest, const Sizes &sizes);
 
-/// Bytes of the largest argument where the one extent that is missing is 1.
-std::uint64_t bytesPerElement(const Manifest &manifest, const Extents &extents);
+/// Bytes of the largest argument, where an extent that is missing is 1.
+std::uint64_t bytesOf(const Manifest &manifest, const Extents &extents);
+
+/// The most elements that the one extent that is missing, `open`, may have if no argument is to have more than `bytes`.
+std::uint64_t countWithin(const Manifest &manifest, Extents extents, const std::string &open, std::uint64_t bytes);
 
 } // namespace coll::tool

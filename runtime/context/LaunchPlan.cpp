@@ -1,5 +1,6 @@
 #include "context/LaunchPlan.h"
 
+#include "coll/Extent.h"
 #include "context/Region.h"
 
 #include <algorithm>
@@ -85,10 +86,8 @@ LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names
     const auto found = std::find(manifest.extents.begin(), manifest.extents.end(), name);
     if (found != manifest.extents.end())
       size.extents.push_back(unsigned(found - manifest.extents.begin()));
-    else if (const auto slash = name.find('/'); slash != std::string::npos)
-      size.groups.emplace_back(unsigned(std::find(manifest.extents.begin(), manifest.extents.end(), name.substr(0, slash)) -
-                                        manifest.extents.begin()),
-                               std::stoull(name.substr(slash + 1)));
+    else if (isComputed(name))
+      size.computed.push_back(name);
     else if (name == "N")
       size.constant *= manifest.ranks;
     else if (!name.empty() && std::isdigit(static_cast<unsigned char>(name[0])))
@@ -97,16 +96,39 @@ LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names
   return size;
 }
 
-std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_t> extents) {
+std::uint64_t LaunchPlan::computedExtent(std::string_view text, std::span<const std::uint64_t> extents) const {
+  return extentValue(text, [&](std::string_view name) -> std::uint64_t {
+    const auto found = std::find(manifest.extents.begin(), manifest.extents.end(), name);
+    return found == manifest.extents.end() ? manifest.ranks : extents[std::size_t(found - manifest.extents.begin())];
+  });
+}
+
+/// Extents that are worked out are numbers of 64 bits, as the kernel counts in those.
+Result<void> LaunchPlan::checkComputed(std::span<const std::uint64_t> extents) const {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (const std::string &text : arguments[i].computed) {
+      if (computedExtent(text, extents) != UINT64_MAX) continue;
+      std::string values;
+      forNames(text, [&](std::string_view name) {
+        if (name != "N") values += (values.empty() ? "" : ", ") + std::string(name) + " = " + std::to_string(computedExtent(name, extents));
+      });
+      return Error{Error::Code::BadInput, "`" + manifest.member + "`: the extent `" + text + "` of `" + manifest.arguments[i].name +
+                                              "` is beyond 64 bits, with " + values};
+    }
+  return {};
+}
+
+std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_t> extents) const {
   std::uint64_t value = size.constant;
   bool large = false;
   for (unsigned extent : size.extents) {
     if (extents[extent] == 0) return 0;
     large |= __builtin_mul_overflow(value, extents[extent], &value);
   }
-  for (const auto &[extent, group] : size.groups) {
-    if (extents[extent] < group) return 0;
-    large |= __builtin_mul_overflow(value, extents[extent] / group, &value);
+  for (const std::string &text : size.computed) {
+    const std::uint64_t factor = computedExtent(text, extents);
+    if (factor == 0) return 0;
+    large |= __builtin_mul_overflow(value, factor, &value);
   }
   return large ? UINT64_MAX : value;
 }
@@ -238,6 +260,7 @@ Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const
 }
 
 Result<void> LaunchPlan::checkCapacity(std::span<const std::uint64_t> extents) const {
+  if (auto good = checkComputed(extents); !good) return good;
   if (manifest.capacity && domainElements(extents) > manifest.capacity)
     return beyondCapacity(manifest, std::to_string(domainElements(extents)) + " elements", manifest.capacity);
   for (std::size_t o = 0; o < others.size(); ++o) {

@@ -95,7 +95,7 @@ private:
   struct Size {
     std::uint64_t constant = 1;
     std::vector<unsigned> extents;
-    std::vector<std::pair<unsigned, std::uint64_t>> groups; ///< (extent, n): so many whole groups of n
+    std::vector<std::string> computed; ///< of others, as coll/Extent.h reads them
   };
   std::uint64_t groupElements() const; ///< of as many packets as come together
   std::uint64_t packetsIn(std::uint64_t elements) const;
@@ -103,8 +103,10 @@ private:
   bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;
   Result<void> checkRows(std::span<const std::uint64_t> extents) const;
+  std::uint64_t computedExtent(std::string_view text, std::span<const std::uint64_t> extents) const;
+  Result<void> checkComputed(std::span<const std::uint64_t> extents) const;
   Size sizeOfExtents(const std::vector<std::string> &names) const;
-  static std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents);
+  std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents) const;
   Result<void> checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
                             std::span<const std::uint64_t> extents) const;
 

@@ -100,7 +100,7 @@ std::vector<std::byte> Reference::expected(int rank, std::size_t argument, const
 std::pair<std::uint64_t, std::uint64_t> Reference::placeOf(const Manifest::Promise::Part &part,
                                                            const LaunchSizes &sizes) const {
   Manifest::Argument shape = manifest.arguments[part.argument];
-  if (part.row != Manifest::kWhole) shape.extents.erase(shape.extents.begin());
+  if (part.row != Manifest::kWhole) shape.extents.erase(shape.extents.begin(), shape.extents.begin() + part.depth);
   const std::uint64_t count = manifest.elements(shape, sizes.extents);
   return {part.row == Manifest::kWhole ? 0 : std::uint64_t(part.row) * count, count};
 }
@@ -159,7 +159,7 @@ bool Reference::sameOnAllRanks() const {
   if (manifest.promisesWith) return false;
   // A promise to rank r is that to rank 0 where it takes the same parts of the same ranks.
   const auto same = [](const Manifest::Promise::Part &a, const Manifest::Promise::Part &b) {
-    return a.rank == b.rank && a.argument == b.argument && a.row == b.row;
+    return a.rank == b.rank && a.argument == b.argument && a.row == b.row && a.depth == b.depth;
   };
   std::vector<const Manifest::Promise *> firstRank;
   for (const Manifest::Promise &promise : manifest.promises)
@@ -170,6 +170,7 @@ bool Reference::sameOnAllRanks() const {
     if (number >= firstRank.size()) return false;
     const Manifest::Promise &other = *firstRank[number];
     if (promise.output.argument != other.output.argument || promise.output.row != other.output.row ||
+        promise.output.depth != other.output.depth ||
         !promise.steps.empty() || promise.sources.size() != other.sources.size() ||
         !std::equal(promise.sources.begin(), promise.sources.end(), other.sources.begin(), same))
       return false;

@@ -1,5 +1,7 @@
 #include "context/RunLayout.h"
 
+#include "coll/Extent.h"
+
 #include "context/Parallel.h"
 #include "context/Parameters.h"
 #include "context/Values.h"
@@ -75,20 +77,43 @@ Result<void> RunLayout::checkSize(std::span<const std::uint64_t> extents) const 
   return {};
 }
 
+static bool isIn(const std::vector<std::string> &domain, const std::string &name) {
+  return std::any_of(domain.begin(), domain.end(), [&](const std::string &extent) { return mentions(extent, name); });
+}
+
+/// Where extents are worked out of others, `roomFor` may give them too much: halves the largest until all vectors fit.
+void RunLayout::makeFit(Extents &extents) const {
+  const LaunchPlan plan(manifest);
+  const auto fits = [&] {
+    std::vector<std::uint64_t> values;
+    for (const std::string &name : manifest.extents) values.push_back(extents.at(name));
+    return plan.checkExtents(values) && plan.mostElements(values) <= maxElements;
+  };
+  while (!fits()) {
+    const auto largest = std::max_element(open.begin(), open.end(), [&](const std::string &a, const std::string &b) {
+      return extents.at(a) < extents.at(b);
+    });
+    if (largest == open.end() || extents[*largest] == 0) return;
+    extents[*largest] /= 2;
+    if (manifest.domain.rows && mentions(manifest.domain.extents.back(), *largest))
+      extents[*largest] -= extents[*largest] % std::max<std::uint64_t>(1, manifest.rowUnit); // whole groups
+  }
+}
+
 /// What the extents chosen so far leave of a domain, shared out evenly among those to come: the least of all that the
 /// extent is in.
 double RunLayout::roomFor(std::size_t extent, const Extents &chosen) const {
   const auto roomIn = [&](const std::vector<std::string> &domain, double most, bool only) {
     const Manifest::Argument vector{"", Direction::In, manifest.dtype, domain};
     const auto rest = std::count_if(open.begin() + long(extent), open.end(), [&](const std::string &name) {
-      return !only || std::find(domain.begin(), domain.end(), name) != domain.end();
+      return !only || isIn(domain, name);
     });
     return std::pow(most / double(std::max<std::uint64_t>(1, manifest.elements(vector, chosen))), 1.0 / double(rest));
   };
   if (manifest.otherDomains.empty()) return roomIn(manifest.domain.extents, double(maxElements), false);
   double least = double(maxElements);
   const auto within = [&](const std::vector<std::string> &domain, double most) {
-    if (std::find(domain.begin(), domain.end(), open[extent]) != domain.end()) least = std::min(least, roomIn(domain, most, true));
+    if (isIn(domain, open[extent])) least = std::min(least, roomIn(domain, most, true));
   };
   within(manifest.domain.extents, least);
   for (const Manifest::OtherDomain &other : manifest.otherDomains)
@@ -104,11 +129,15 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
   for (const std::string &name : manifest.extents) extents.try_emplace(name, 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
     extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, roomFor(i, extents))));
-    if (!manifest.domain.rows || open[i] != manifest.domain.extents.back()) continue;
+    if (!manifest.domain.rows || !mentions(manifest.domain.extents.back(), open[i])) continue;
     extents[open[i]] = std::min(extents[open[i]], LaunchPlan(manifest).mostRowElements());
     if (manifest.rowUnit > 1) // whole groups
       extents[open[i]] = std::max<std::uint64_t>(1, extents[open[i]] / manifest.rowUnit) * manifest.rowUnit;
   }
+  if (const auto &all = manifest.arguments; std::any_of(all.begin(), all.end(), [](const Manifest::Argument &argument) {
+        return std::any_of(argument.extents.begin(), argument.extents.end(), [](const std::string &e) { return isComputed(e); });
+      }))
+    makeFit(extents);
   for (std::size_t i = 0; i < open.size(); ++i)
     if (mix(mix(request.seed, number / inARow), 0xe3b7 + i) % rarity == 0) extents[open[i]] = 0;
   return extents;

@@ -19,7 +19,7 @@ struct Manifest {
     std::string name;
     Direction direction;
     DType dtype;
-    std::vector<std::string> extents; ///< each a free extent, `N`, or a number
+    std::vector<std::string> extents; ///< each a free extent, `N`, a number, or what coll/Extent.h reads
     /// Peers touch it: it lies in symmetric memory, at the same place on all ranks, and the kernel gets the address of
     /// every rank's, of the rank so many places after this one.
     bool window = false;
@@ -76,6 +76,7 @@ struct Manifest {
     struct Part {
       unsigned rank, argument;
       int row;
+      unsigned depth = 1; ///< how many of the first extents the row's number counts together
     };
     /// A step of what is computed; steps come before their uses.
     struct Step {

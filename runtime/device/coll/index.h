@@ -14,4 +14,14 @@ __device__ inline long long floorDiv(long long a, long long b) {
 /// a times 2 to the power of b, which is in 0 .. 62.
 __device__ inline long long shiftLeft(long long a, long long b) { return a * (1ll << b); }
 
+/// The logarithm to base 2 of a positive number, rounded down.
+__device__ inline int floorLog2(long long a) {
+  int log = 0;
+  while (a > 1) a >>= 1, ++log;
+  return log;
+}
+
+/// Whether a number is 1, 2, 4, 8, …
+__device__ inline bool isPowerOf2(long long a) { return a > 0 && (a & (a - 1)) == 0; }
+
 } // namespace coll
