@@ -19,8 +19,10 @@ namespace {
 
 class Proof {
 public:
-  Proof(const ir::Program &p, const Options &o)
-      : program(p), options(o), scalars(scalarClasses(p)), expansion(expand(p, scalars.values)) {}
+  /// If `apart`, each class of packets is looked at in every launch, also where several have one fate. That takes longer
+  /// and finds the same; what is wrong is then said of the classes that it is wrong for.
+  Proof(const ir::Program &p, const Options &o, bool apart)
+      : program(p), options(o), apart(apart), scalars(scalarClasses(p)), expansion(expand(p, scalars.values)) {}
 
   Verdict run() {
     if (expansion.refutation) return refuted(*expansion.refutation);
@@ -28,6 +30,7 @@ public:
     for (const Extents &counts : options.counts.empty() ? countClasses(program) : options.counts)
       sizes.emplace_back(expansion, counts);
     classes = classify(expansion, sizes);
+    for (const Sizes &s : sizes) groups.push_back(apart ? classes : classify(expansion, {s}));
     if (auto r = everyLaunch()) return refuted(std::move(*r));
     if (auto r = everySequence()) return refuted(std::move(*r));
     verdict.proved = true;
@@ -40,15 +43,22 @@ public:
     verdict.strength = strengthText(program, verdict);
     return std::move(verdict);
   }
+  /// Whether some classes were looked at together.
+  bool together() const {
+    return llvm::any_of(groups, [&](const Classes &g) { return g.count() < classes.count(); });
+  }
 
 private:
   const ir::Program &program;
   const Options &options;
+  const bool apart;
   const ScalarClasses scalars;
   const Expansion expansion;
   std::vector<Sizes> sizes;
   Classes classes;
+  std::vector<Classes> groups; ///< by sizes: those classes together that have one fate then
   Launches launches;           ///< of all counts and scalars
+  std::optional<Launches> all; ///< the same with each class apart, where they are asked for
   std::vector<Launches> parts; ///< the same, seen from two classes of packets; empty where there are not more
   struct Quiet {
     Schedule schedule;
@@ -70,28 +80,43 @@ private:
 
   /// One launch of each count, with and without arguments in place.
   std::optional<Refutation> everyLaunch() {
-    Dataflow::Mail mail(expansion, classes);
+    Dataflow::Mail mail(expansion);
     for (int alias = ir::kNone; alias < int(program.aliases.size()); ++alias)
       for (int v = 0; v < int(expansion.variants.size()); ++v)
         for (std::size_t s = 0; s < sizes.size(); ++s) {
-          Dataflow launch(expansion, v, classes, sizes[s], alias, mail);
-          if (auto r = launch.run()) {
+          Schedule schedule;
+          if (auto r = oneLaunch(v, s, alias, mail, schedule)) {
             if (wordsWouldOrder(*r, v, s, alias, mail)) offerFlags(program, *r);
             return r;
           }
           if (alias != ir::kNone) continue;
-          if (v < scalars.few) launches.note(launch.schedule(), {int(s), v}, {int(s)});
-          else noteQuiet(launch.schedule(), {int(s), v});
+          if (v < scalars.few) launches.note(std::move(schedule), {int(s), v}, {int(s)});
+          else noteQuiet(std::move(schedule), {int(s), v});
         }
     for (Quiet &q : quiet) launches.note(std::move(q.schedule), q.kind, {q.kind.counts});
     takeApart();
     return std::nullopt;
   }
 
+  std::optional<Refutation> oneLaunch(int variant, std::size_t s, int alias, Dataflow::Mail &mail, Schedule &schedule) {
+    if (groups[s].count() < classes.count()) {
+      Dataflow launch(expansion, variant, groups[s], sizes[s], alias, mail);
+      if (!launch.run() && launch.endsInTurn()) {
+        schedule = launch.schedule();
+        for (int g = 0; g < groups[s].count(); ++g) schedule.upTo[std::size_t(g)] = std::max(classes.reach(groups[s].ends[std::size_t(g)]), 1);
+        return std::nullopt;
+      }
+    }
+    Dataflow launch(expansion, variant, classes, sizes[s], alias, mail);
+    auto r = launch.run();
+    schedule = launch.schedule();
+    return r;
+  }
+
   /// Of the values of scalars that launches in a row are not checked with, a launch may tell less than those do.
   void noteQuiet(Schedule schedule, LaunchKind kind) {
     constexpr std::size_t kMost = 2;
-    const auto toldBy = [&](const Schedule &s) { return Knowledge(s, expansion, classes.count()).toldByMany; };
+    const auto toldBy = [&](const Schedule &s) { return Knowledge(s, expansion).toldByMany; };
     if (!leastTold) {
       leastTold = ~0u;
       for (const Schedule &s : launches.schedules) leastTold = std::min(*leastTold, toldBy(s));
@@ -141,6 +166,11 @@ private:
     return false;
   }
 
+  const Launches &launchesApart() {
+    if (!all) all = launches.apart();
+    return *all;
+  }
+
   /// Launches after each other, with so many copies. On success notes what is known of dependence.
   // Whatever holds in the strict model holds in the usual one.
   std::optional<Refutation> sequence(const std::vector<int> &copies) {
@@ -151,8 +181,7 @@ private:
   /// Whether that is seen already where few classes of packets are looked at together.
   bool holds(const std::vector<int> &copies, bool strictly) {
     bool full = true, relies = false, values = false;
-    const auto whole = llvm::ArrayRef<Launches>(launches);
-    for (const Launches &of : parts.empty() ? whole : llvm::ArrayRef<Launches>(parts)) {
+    for (const Launches &of : parts.empty() ? llvm::ArrayRef<Launches>(launchesApart()) : llvm::ArrayRef<Launches>(parts)) {
       const Run run = inTurn(of, copies, strictly);
       if (run.hazard) return false;
       full &= run.full, relies |= run.relies, values |= run.values;
@@ -163,7 +192,7 @@ private:
 
   std::optional<Refutation> sequence(const std::vector<int> &copies, bool strict) {
     if (!parts.empty() && holds(copies, strict)) return std::nullopt;
-    const Run run = inTurn(launches, copies, strict);
+    const Run run = inTurn(launchesApart(), copies, strict);
     if (run.hazard) return refutation(run, copies);
     verdict.fullDependence = run.full, reliesOnWaits = run.relies, reliesOnValues = run.values;
     return std::nullopt;
@@ -369,7 +398,10 @@ private:
 } // namespace
 
 Verdict check(const ir::Program &program, const Options &options) {
-  return Proof(program, options).run();
+  Proof proof(program, options, /*apart=*/false);
+  Verdict verdict = proof.run();
+  if (!verdict.proved && proof.together()) verdict = Proof(program, options, /*apart=*/true).run();
+  return verdict;
 }
 
 std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, const Options &options) {
@@ -380,7 +412,7 @@ std::vector<ir::SourceOffset> removableBarriers(const ir::Program &program, cons
     ir::Program without = program;
     without.body.erase(without.body.begin() + at);
     ir::numberBarriers(without);
-    if (check(without, options).proved) removable.push_back(barrier->where);
+    if (Proof(without, options, /*apart=*/false).run().proved) removable.push_back(barrier->where);
   }
   return removable;
 }

@@ -2,12 +2,11 @@
 
 #include "ast/Type.h"
 
+#include <numeric>
+
 namespace coll::check {
 
 using Kind = Step::Kind;
-
-Dataflow::Mail::Mail(const Expansion &expansion, const Classes &classes)
-    : slots(expansion.slots.size() * classes.count()), announcements(expansion.slots.size()) {}
 
 void Dataflow::Mail::empty() {
   for (int s : used) {
@@ -26,6 +25,9 @@ Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &class
       sizes(sizes), alias(alias), acquiring(acquiring), symbols(program), causality(program.ranks, classes.count()),
       mail(mail) {
   mail.empty();
+  mail.slots.resize(std::max(mail.slots.size(), mail.count * classes.count()));
+  order.upTo.resize(std::size_t(classes.count()));
+  std::iota(order.upTo.begin(), order.upTo.end(), 1);
   for (int r = 0; r < program.ranks; ++r) {
     storage.emplace_back(expansion, sizes, symbols, r, alias);
     Rank &rank = ranks.emplace_back();
@@ -99,6 +101,18 @@ void Dataflow::record(Kind kind, int rank, int packets, int slot, const Step &st
   order.events.push_back({kind, std::int16_t(rank), std::int16_t(packets), slot, &step, std::int16_t(map)});
 }
 
+/// Something that is done for all packets.
+void Dataflow::comeToPlace(Rank &r, int least) {
+  inTurn &= !r.inLoop;
+  r.place = std::max(r.place + 1, least);
+}
+
+/// Of the packets of a class, if it is done in a loop.
+void Dataflow::learnFrom(Rank &r, int place) {
+  if (r.inLoop) inTurn &= place <= r.place;
+  else r.place = std::max(r.place, place);
+}
+
 bool Dataflow::advance(int rank) {
   Rank &r = ranks[rank];
   const std::vector<Step> &steps = variant.steps[rank];
@@ -107,29 +121,39 @@ bool Dataflow::advance(int rank) {
   switch (step.kind) {
   case Kind::Packets:
     r.packets = 0, r.map = step.number;
+    r.inLoop = true, ++r.place;
     // Values of no elements still have to be defined, so every loop body is gone through at least once.
     break;
   case Kind::PacketsEnd:
     if (++r.packets < classes.reach(sizes.longest(step.length)))
       r.at = std::size_t(step.partner);
     else
-      r.packets = 0;
+      r.packets = 0, r.inLoop = false;
     break;
   case Kind::Branches:
   case Kind::Branch:
   case Kind::BranchesEnd: control(rank, step); break;
-  case Kind::Fence: record(step.kind, rank, ir::kNone, ir::kNone, step); break;
-  case Kind::Signal: signal(rank, step); break;
+  case Kind::Fence:
+    comeToPlace(r);
+    record(step.kind, rank, ir::kNone, ir::kNone, step);
+    break;
+  case Kind::Signal:
+    comeToPlace(r);
+    signal(rank, step);
+    break;
   case Kind::Await:
     if (!await(rank, step)) return false;
     break;
   case Kind::Credit:
-    r.begun = true;
+    comeToPlace(r);
+    r.begun = true, r.credited = r.place;
     record(step.kind, rank, ir::kNone, step.peer, step);
     break;
   case Kind::AwaitCredit:
     // With one copy it waits for the peer to begin this very launch; with more, for an earlier one.
     if (!ranks[step.peer].begun) return false;
+    if (!step.index) comeToPlace(r);
+    learnFrom(r, ranks[step.peer].credited);
     record(step.kind, rank, step.index ? r.packets : ir::kNone, step.peer, step);
     break;
   case Kind::Barrier: return barrier(step);
@@ -142,11 +166,12 @@ bool Dataflow::advance(int rank) {
 
 void Dataflow::control(int rank, const Step &step) {
   Rank &r = ranks[rank];
+  comeToPlace(r);
   record(step.kind, rank, ir::kNone, step.index, step);
   r.branches = step.kind != Kind::BranchesEnd;
   if (r.branches) return;
-  for (int s : r.deferred) mail.slots[s].visible = true;
-  for (int s : r.announced) mail.announcements[s].visible = true;
+  for (int s : r.deferred) mail.slots[s].visible = true, mail.slots[s].place = r.place;
+  for (int s : r.announced) mail.announcements[s].visible = true, mail.announcements[s].place = r.place;
   r.deferred.clear(), r.announced.clear();
 }
 
@@ -157,7 +182,9 @@ bool Dataflow::barrier(const Step &step) {
     const Step &there = steps[ranks[r].at];
     if (there.kind != Kind::Barrier || there.index != step.index) return false;
   }
-  for (Rank &r : ranks) ++r.at;
+  int place = 0;
+  for (const Rank &r : ranks) place = std::max(place, r.place);
+  for (Rank &r : ranks) ++r.at, comeToPlace(r, place + 1);
   if (expansion.reaches) causality.barrier();
   record(Kind::Barrier, 0, ir::kNone, ir::kNone, step);
   return true;
@@ -343,9 +370,10 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.sender = &step;
   s.from = rank;
   s.visible = !r.branches;
+  s.place = r.place;
   s.elements = n;
   s.content = value(r, step.a);
-  s.added.assign(1, rank);
+  if (expansion.adds(step.slot)) s.added.assign(1, rank);
   if (acquiring) s.released = causality.release(rank);
   mail.used.push_back(int(&s - mail.slots.data()));
   if (r.branches) r.deferred.push_back(mail.used.back());
@@ -375,6 +403,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
            "read what is sent: the same slice, seen from the other end");
     return false;
   }
+  learnFrom(r, s.place);
   if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, ReduceOp::Sum, step.slot);
   if (acquiring && step.kind == Kind::Poll && !s.released.empty()) causality.acquire(rank, s.released);
   s.reader = &step;
@@ -411,7 +440,7 @@ void Dataflow::signal(int rank, const Step &step) {
                       std::to_string(rank) + " in one launch, and its reader cannot tell whose data has arrived",
                   "give every sender of a launch its own slot");
   if (!a.signal) {
-    a = {&step, rank, !r.branches, expansion.reaches ? causality.release(rank) : Causality::Snapshot(), {}};
+    a = {&step, rank, !r.branches, r.place, expansion.reaches ? causality.release(rank) : Causality::Snapshot(), {}};
     mail.announced.push_back(step.slot);
     if (r.branches) r.announced.push_back(step.slot);
   }
@@ -422,6 +451,7 @@ bool Dataflow::await(int rank, const Step &step) {
   const Announcement &a = mail.announcements[step.slot];
   if (!a.signal || !a.visible) return false;
   if (expansion.adds(step.slot) && int(a.counted.size()) < program.ranks) return false;
+  comeToPlace(ranks[rank], a.place);
   if (expansion.reaches) causality.acquire(rank, a.released);
   record(step.kind, rank, ir::kNone, step.slot, step);
   return true;

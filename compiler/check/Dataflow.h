@@ -13,7 +13,8 @@ public:
   class Mail;
 
   /// `variant` is one of Expansion::variants. `alias` is the pair of Program::aliases that is the same memory, or
-  /// kNone. `mail` is made for the same expansion and classes. All must outlive this.
+  /// kNone. `classes` may be fewer than the whole check has, those that have one fate with these sizes together. `mail`
+  /// is made for the same expansion. All must outlive this.
   /// If `acquiring`, it is as if every word that is waited for ordered what its sender did before, as those of flags do.
   Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias, Mail &mail,
            bool acquiring = false);
@@ -21,6 +22,9 @@ public:
   /// Runs the launch and checks the outputs. Call once.
   std::optional<Refutation> run();
   Schedule &&schedule() { return std::move(order); }
+  /// Whether the launch ends as well where each class is several, of which a thread has all: one after the other in every
+  /// loop. It does if messages come from the same place in the row of a rank's loops or from an earlier one.
+  bool endsInTurn() const { return inTurn; }
 
 private:
   struct Slot {
@@ -29,9 +33,10 @@ private:
     bool visible = false;
     const Step *reader = nullptr;  ///< the last that read it
     const Step *cleared = nullptr; ///< emptied it, maybe before it was filled
+    int place = 0; ///< in the row of its sender's loops
     std::uint64_t elements = 0;
     Content content;
-    llvm::SmallVector<int, 4> added; ///< who has added to it, where sends add
+    llvm::SmallVector<int, 0> added; ///< who has added to it, where sends add
     Causality::Snapshot released = {};
   };
 
@@ -40,6 +45,7 @@ private:
     const Step *signal = nullptr;
     int from = 0;
     bool visible = false;
+    int place = 0; ///< the last, as of a slot
     Causality::Snapshot released = {};
     llvm::SmallVector<int, 4> counted; ///< who has announced it, where sends add
   };
@@ -54,8 +60,11 @@ private:
     std::size_t at = 0; ///< position in its steps
     int packets = 0;    ///< class, within a packet loop
     int map = 0;        ///< thread map of that loop
+    bool inLoop = false;
+    int place = 0;      ///< number of that loop, or of what comes before it, outside of loops
     bool branches = false;
     bool begun = false;                 ///< has given its credits
+    int credited = 0;                   ///< in which place
     std::vector<int> deferred;          ///< slots filled within a Branches, visible at its end
     std::vector<int> announced;         ///< the same of announcements
     std::vector<std::int64_t> elements; ///< per value; -1: not defined
@@ -77,6 +86,7 @@ private:
   std::vector<Rank> ranks;
   Mail &mail;
   Schedule order;
+  bool inTurn = true;
   Content scratch;
   std::optional<Refutation> refutation;
 
@@ -108,6 +118,8 @@ private:
 
   std::optional<std::uint64_t> extent(int rank, const Step &step);
   void record(Step::Kind kind, int rank, int packets, int slot, const Step &step);
+  void comeToPlace(Rank &r, int least = 0);
+  void learnFrom(Rank &r, int place);
 
   // DataflowMemory.cpp
   void touch(int rank, const Step &step);
@@ -129,19 +141,20 @@ private:
 /// what they use: a rooted collective has many slots over all roots, and few for each.
 class Dataflow::Mail {
 public:
-  Mail(const Expansion &expansion, const Classes &classes);
+  explicit Mail(const Expansion &expansion) : count(expansion.slots.size()), announcements(count) {}
 
 private:
   friend class Dataflow;
   void empty();
 
-  std::vector<Slot> slots; ///< per slot and class
+  std::size_t count;       ///< of slots
+  std::vector<Slot> slots; ///< of each class one after the other
   std::vector<Announcement> announcements; ///< per slot
   std::vector<int> used, announced;        ///< which of them, some more than once
 };
 
 inline Dataflow::Slot &Dataflow::slot(int number, int packets) {
-  return mail.slots[std::size_t(number) * classes.count() + packets];
+  return mail.slots[std::size_t(packets) * mail.count + number];
 }
 
 /// What rank r's outputs must hold, against what `storage` holds at the end of a launch. Empty if they agree.

@@ -18,6 +18,7 @@ void Dataflow::add(int rank, const Step &step, Slot &s) {
   symbols.combine(ReduceOp::Sum, s.content, value(r, step.a), scratch);
   std::swap(s.content, scratch);
   s.added.push_back(rank);
+  s.place = std::max(s.place, r.place);
   record(step.kind, rank, r.packets, step.slot, step);
 }
 
@@ -34,6 +35,7 @@ void Dataflow::count(int rank, const Step &step) {
   for (std::size_t i = 0; i < released.size(); ++i) a.released[i] = std::max(a.released[i], released[i]);
   a.counted.push_back(rank);
   a.visible = true;
+  a.place = std::max(a.place, ranks[rank].place);
   record(step.kind, rank, ir::kNone, step.slot, step);
 }
 

@@ -138,18 +138,20 @@ bool Dataflow::isLeft(int position) const {
   const Slot &s = mail.slots[position];
   if (!s.sender) return false;
   if (!s.reader) return true;
-  const int number = position / classes.count();
+  const int number = int(std::size_t(position) % mail.count);
   const bool empties = expansion.adds(number) || program.mailboxes[expansion.boxOf(number)].sync == ir::Sync::Sentinel;
   return empties && !s.cleared && !expansion.deferred;
 }
 
 void Dataflow::reportLeftovers() {
+  const auto count = int(mail.count);
+  const auto place = [&](int i) { return std::pair(i % count, i / count); };
   int first = ir::kNone;
   for (int i : mail.used)
-    if (isLeft(i) && (first == ir::kNone || i < first)) first = i;
+    if (isLeft(i) && (first == ir::kNone || place(i) < place(first))) first = i;
   if (first == ir::kNone) return;
   const Slot &s = mail.slots[first];
-  const int packets = first % classes.count(), number = first / classes.count();
+  const auto [number, packets] = place(first);
   if (s.reader)
     return refute(Refutation::Kind::StaleSentinel, event(s.from, *s.sender, packets),
                   event(expansion.slots[number].owner, *s.reader, packets),

@@ -95,7 +95,7 @@ private:
   }
 
   void launch(int number) {
-    Dataflow::Mail mail(expansion, classes);
+    Dataflow::Mail mail(expansion);
     Dataflow run(expansion, variantOf(number), classes, sizes[number], ir::kNone, mail);
     run.run();
     const Schedule schedule = run.schedule();

@@ -1,32 +1,50 @@
 #include "check/Knowledge.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 namespace coll::check {
 
-Knowledge::Knowledge(const Schedule &schedule, const Expansion &expansion, int classes) {
-  const std::size_t ranks = std::size_t(expansion.program->ranks), strands = std::size_t(classes * expansion.maps);
-  const llvm::BitVector nobody(unsigned(ranks), false);
-  std::vector<llvm::BitVector> known(ranks * strands, nobody);
-  llvm::DenseMap<std::uint64_t, llvm::BitVector> words; // by slot and strand
-  for (std::size_t i = 0; i < known.size(); ++i) known[i].set(unsigned(i / strands));
+namespace {
+
+/// Sets of ranks, in as many words each.
+class Sets {
+public:
+  Sets(std::size_t count, std::size_t ranks) : words((ranks + 63) / 64), bits(count * words) {}
+
+  std::uint64_t *operator[](std::size_t set) { return bits.data() + set * words; }
+  void add(std::uint64_t *to, const std::uint64_t *from) const {
+    for (std::size_t w = 0; w < words; ++w) to[w] |= from[w];
+  }
+
+private:
+  std::size_t words;
+  std::vector<std::uint64_t> bits;
+};
+
+} // namespace
+
+Knowledge::Knowledge(const Schedule &schedule, const Expansion &expansion) {
+  const std::size_t ranks = std::size_t(expansion.program->ranks), classes = std::size_t(schedule.groups());
+  const std::size_t strands = classes * std::size_t(expansion.maps);
+  Sets known(ranks * strands, ranks), words(expansion.slots.size() * strands, ranks);
+  for (std::size_t i = 0; i < ranks * strands; ++i) known[i][i / strands / 64] |= std::uint64_t(1) << (i / strands % 64);
   for (const ScheduledEvent &e : schedule.events) {
     const bool all = e.packets == ir::kNone;
-    const std::size_t begin = all ? 0 : std::size_t(e.map * classes + e.packets), end = all ? strands : begin + 1;
+    const std::size_t begin = all ? 0 : std::size_t(e.map) * classes + std::size_t(e.packets), end = all ? strands : begin + 1;
     for (std::size_t s = begin; s < end; ++s) {
-      const auto at = [&](std::size_t rank) -> llvm::BitVector & { return known[rank * strands + s]; };
-      const std::uint64_t word = std::uint64_t(e.slot) * strands + s;
-      if (e.kind == Step::Kind::Send || e.kind == Step::Kind::Signal) words[word] |= at(std::size_t(e.rank));
-      else if (e.kind == Step::Kind::Poll || e.kind == Step::Kind::Await) at(std::size_t(e.rank)) |= words[word];
+      const auto at = [&](std::size_t rank) { return known[rank * strands + s]; };
+      const std::size_t word = std::size_t(e.slot) * strands + s;
+      if (e.kind == Step::Kind::Send || e.kind == Step::Kind::Signal) known.add(words[word], at(std::size_t(e.rank)));
+      else if (e.kind == Step::Kind::Poll || e.kind == Step::Kind::Await) known.add(at(std::size_t(e.rank)), words[word]);
       else if (e.kind == Step::Kind::Barrier) {
-        llvm::BitVector sum = nobody;
-        for (std::size_t r = 0; r < ranks; ++r) sum |= at(r);
-        for (std::size_t r = 0; r < ranks; ++r) at(r) = sum;
+        Sets sum(1, ranks);
+        for (std::size_t r = 0; r < ranks; ++r) known.add(sum[0], at(r));
+        for (std::size_t r = 0; r < ranks; ++r) known.add(at(r), sum[0]);
       }
     }
   }
-  of.assign(ranks, nobody);
-  for (std::size_t i = 0; i < known.size(); ++i) of[i / strands] |= known[i];
+  of.assign(ranks, llvm::BitVector(unsigned(ranks), false));
+  for (std::size_t i = 0; i < ranks * strands; ++i)
+    for (std::size_t r = 0; r < ranks; ++r)
+      if (known[i][r / 64] >> (r % 64) & 1) of[i / strands].set(unsigned(r));
   told = count();
   std::vector<llvm::BitVector> once = of;
   for (std::size_t through = 0; through < ranks; ++through)

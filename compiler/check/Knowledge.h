@@ -11,7 +11,7 @@ namespace coll::check {
 class Knowledge {
 public:
   /// Each class of packets learns by its own messages.
-  Knowledge(const Schedule &schedule, const Expansion &expansion, int classes);
+  Knowledge(const Schedule &schedule, const Expansion &expansion);
 
   /// Whether nobody knows more of anybody than with `other`.
   bool isWithin(const Knowledge &other) const;

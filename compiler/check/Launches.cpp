@@ -20,15 +20,26 @@ void Launches::note(Schedule schedule, LaunchKind kind, const std::vector<int> &
   alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
 }
 
+Launches Launches::apart() const {
+  Launches all = *this;
+  for (Schedule &schedule : all.schedules) schedule = schedule.apart();
+  return all;
+}
+
 Launches Launches::seenFrom(int c) const {
   Launches part;
   part.classes = 2;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     Schedule schedule;
-    for (ScheduledEvent e : schedules[i].events) {
-      if (e.packets == c) e.packets = 1;
-      else if (e.packets > 0) continue;
+    schedule.upTo = {1, 2};
+    const int group = schedules[i].groupOf(c);
+    const auto add = [&](ScheduledEvent e, int packets) {
+      e.packets = std::int16_t(packets);
       schedule.events.push_back(e);
+    };
+    for (const ScheduledEvent &e : schedules[i].events) {
+      if (e.packets <= 0) add(e, e.packets);
+      if (e.packets >= 0 && e.packets == group) add(e, 1);
     }
     part.note(std::move(schedule), kinds[i], alike[i]);
   }
@@ -42,7 +53,7 @@ struct Deed {
   Step::Kind kind;
   bool all;    ///< classes
   int slot, map, mark;
-  int before;  ///< how many deeds of the first class and of all come before it
+  int before;  ///< how many deeds of all come before it
   auto operator<=>(const Deed &) const = default;
 };
 using Deeds = std::vector<std::vector<Deed>>;
@@ -56,14 +67,19 @@ private:
   std::map<Deeds, int> numbers;
 };
 
-/// By class what its packets do in a launch; of the first, with what all do.
-std::vector<Deeds> deedsOf(const Schedule &schedule, int classes, int ranks) {
-  std::vector<Deeds> of(static_cast<std::size_t>(classes), Deeds(static_cast<std::size_t>(ranks)));
+/// By group of classes what packets of one do in a launch, with what all do for the first class; last, what those of the
+/// other classes of its group do.
+std::vector<Deeds> deedsOf(const Schedule &schedule, int ranks) {
+  const auto groups = std::size_t(schedule.groups());
+  std::vector<Deeds> of(groups + 1, Deeds(static_cast<std::size_t>(ranks)));
+  std::vector<int> before(static_cast<std::size_t>(ranks), 0);
   for (const ScheduledEvent &e : schedule.events) {
     const bool all = e.packets == ir::kNone;
     const auto note = [&](std::size_t rank) {
-      const int before = int(of[0][rank].size());
-      of[all ? 0 : std::size_t(e.packets)][rank].push_back({e.kind, all, e.slot, e.map, e.step->mark, before});
+      const Deed deed{e.kind, all, e.slot, e.map, e.step->mark, before[rank]};
+      of[all ? 0 : std::size_t(e.packets)][rank].push_back(deed);
+      if (e.packets == 0) of[groups][rank].push_back(deed);
+      before[rank] += all;
     };
     if (e.kind != Step::Kind::Barrier) note(std::size_t(e.rank));
     else
@@ -79,10 +95,12 @@ std::vector<int> Launches::classesThatDiffer(int ranks) const {
   using Looks = std::vector<std::pair<int, int>>; // of the launches that differ: the first class and what all do, the class
   std::vector<Looks> looks(static_cast<std::size_t>(classes));
   for (const Schedule &schedule : schedules) {
-    std::vector<Deeds> deeds = deedsOf(schedule, classes, ranks);
-    const int first = numbers.of(std::move(deeds[0]));
+    std::vector<int> does;
+    for (Deeds &deeds : deedsOf(schedule, ranks)) does.push_back(numbers.of(std::move(deeds)));
+    const int nothing = numbers.of(Deeds(static_cast<std::size_t>(ranks)));
     for (int c = 1; c < classes; ++c) {
-      const std::pair<int, int> launch{first, numbers.of(std::move(deeds[std::size_t(c)]))};
+      const int group = schedule.groupOf(c);
+      const std::pair launch{does[0], group < 0 ? nothing : does[std::size_t(group ? group : schedule.groups())]};
       if (!llvm::is_contained(looks[std::size_t(c)], launch)) looks[std::size_t(c)].push_back(launch);
     }
   }
@@ -93,19 +111,21 @@ std::vector<int> Launches::classesThatDiffer(int ranks) const {
   return some;
 }
 
-std::vector<int> Launches::quietest(const Expansion &expansion) const {
+const std::vector<int> &Launches::quietest(const Expansion &expansion) const {
+  if (quiet) return *quiet;
   std::vector<std::pair<int, Knowledge>> all;
-  for (std::size_t i = 0; i < schedules.size(); ++i) all.emplace_back(int(i), Knowledge(schedules[i], expansion, classes));
+  for (std::size_t i = 0; i < schedules.size(); ++i) all.emplace_back(int(i), Knowledge(schedules[i], expansion));
   const auto rank = [&](const auto &launch) {
     return std::tuple(launch.second.toldByMany, launch.second.told, schedules[std::size_t(launch.first)].events.size());
   };
   llvm::stable_sort(all, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
-  std::vector<const Knowledge *> quiet;
+  std::vector<const Knowledge *> least;
   std::vector<int> numbers;
   for (const auto &[number, after] : all)
-    if (llvm::none_of(quiet, [&, &after = after](const Knowledge *q) { return q->isWithin(after); }))
-      quiet.push_back(&after), numbers.push_back(number);
-  return numbers;
+    if (llvm::none_of(least, [&, &after = after](const Knowledge *q) { return q->isWithin(after); }))
+      least.push_back(&after), numbers.push_back(number);
+  quiet = std::move(numbers);
+  return *quiet;
 }
 
 } // namespace coll::check

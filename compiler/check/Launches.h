@@ -4,6 +4,8 @@
 #include "check/Counts.h"
 #include "check/Schedule.h"
 
+#include <optional>
+
 namespace coll::check {
 
 struct Launches {
@@ -13,6 +15,9 @@ struct Launches {
   std::vector<std::vector<int>> alike; ///< by schedule: all counts that have it
 
   void note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts);
+
+  /// The same with each class of packets apart from the others.
+  Launches apart() const;
 
   /// What the packets of the first class and of class `c` do. In a launch with any packets the first class has some.
   Launches seenFrom(int c) const;
@@ -24,7 +29,10 @@ struct Launches {
   /// The launches that tell ranks the least of each other, as nothing does where none of them sends: those which tell
   /// nobody more than some other does are left out, and of those that tell the same all but the shortest. They come in
   /// the order of how much they tell.
-  std::vector<int> quietest(const Expansion &expansion) const;
+  const std::vector<int> &quietest(const Expansion &expansion) const;
+
+private:
+  mutable std::optional<std::vector<int>> quiet; ///< once they have been asked for; until then nothing more is noted
 };
 
 } // namespace coll::check

@@ -15,20 +15,30 @@ struct ScheduledEvent {
   const Step *step;
   std::int16_t map = 0; ///< thread map of the loop it is in
 
-  /// Does the same to mailboxes.
+  bool isOf(int group) const { return packets == ir::kNone || packets == group; }
+  /// Does the same to mailboxes, whichever packets do it.
   bool sameAs(const ScheduledEvent &o) const {
-    return kind == o.kind && rank == o.rank && packets == o.packets && slot == o.slot && map == o.map &&
-           step->mark == o.step->mark;
+    return kind == o.kind && rank == o.rank && (packets == ir::kNone) == (o.packets == ir::kNone) && slot == o.slot &&
+           map == o.map && step->mark == o.step->mark;
   }
 };
 
+/// Classes of packets that have one fate in this launch are one group, and its events stand for those of each.
 struct Schedule {
-  std::vector<ScheduledEvent> events;
+  std::vector<ScheduledEvent> events; ///< `packets` is a group
+  std::vector<int> upTo;              ///< by group: the first class that is behind it
 
-  bool sameAs(const Schedule &o) const {
-    return std::equal(events.begin(), events.end(), o.events.begin(), o.events.end(),
-                      [](const ScheduledEvent &a, const ScheduledEvent &b) { return a.sameAs(b); });
-  }
+  int groups() const { return int(upTo.size()); }
+  /// kNone if no packets of the class take part.
+  int groupOf(int packets) const;
+  /// How many events there are of all classes.
+  std::size_t size() const;
+  /// Appends an event for each of the classes that it stands for.
+  void appendTo(std::vector<ScheduledEvent> &out, const ScheduledEvent &event) const;
+  /// With groups of one class each.
+  Schedule apart() const;
+  /// Whether packets of every class, and what all do together, do the same in the same order.
+  bool sameAs(const Schedule &o) const;
 };
 
 } // namespace coll::check
