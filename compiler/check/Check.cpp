@@ -9,6 +9,7 @@
 #include "check/Scalars.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,8 +20,9 @@ namespace {
 
 class Proof {
 public:
-  /// If `apart`, each class of packets is looked at in every launch, also where several have one fate. That takes longer
-  /// and finds the same; what is wrong is then said of the classes that it is wrong for.
+  /// Unless `apart`, classes of packets that have one fate in a launch are looked at together. What is proved so is
+  /// proved; what is not is looked at again with all of them apart, so that the message is about the first events that
+  /// conflict, of the classes that they are of.
   Proof(const ir::Program &p, const Options &o, bool apart)
       : program(p), options(o), apart(apart), scalars(scalarClasses(p)), expansion(expand(p, scalars.values)) {}
 
@@ -42,10 +44,6 @@ public:
     }
     verdict.strength = strengthText(program, verdict);
     return std::move(verdict);
-  }
-  /// Whether some classes were looked at together.
-  bool together() const {
-    return llvm::any_of(groups, [&](const Classes &g) { return g.count() < classes.count(); });
   }
 
 private:
@@ -167,7 +165,7 @@ private:
   }
 
   const Launches &launchesApart() {
-    if (!all) all = launches.apart();
+    if (!all) all = launches.apart(expansion);
     return *all;
   }
 
@@ -178,11 +176,19 @@ private:
     return strict && !options.strict ? std::nullopt : sequence(copies, options.strict);
   }
 
-  /// Whether that is seen already where few classes of packets are looked at together.
-  bool holds(const std::vector<int> &copies, bool strictly) {
+  struct Run {
+    std::optional<Order::Hazard> hazard;
+    std::vector<int> order; ///< of the launches
+    bool full = false, relies = false, values = false; ///< as Order has them, without a hazard
+  };
+
+  /// Whether that is seen already where few classes of packets are looked at together. If not, `found` is what is wrong if
+  /// that is sure already.
+  bool holds(const std::vector<int> &copies, bool strictly, std::optional<Refutation> *found = nullptr) {
     bool full = true, relies = false, values = false;
     for (const Launches &of : parts.empty() ? llvm::ArrayRef<Launches>(launchesApart()) : llvm::ArrayRef<Launches>(parts)) {
       const Run run = inTurn(of, copies, strictly);
+      if (run.hazard && found && !apart && isOfAll(of, run)) *found = refutation(of, run, copies);
       if (run.hazard) return false;
       full &= run.full, relies |= run.relies, values |= run.values;
     }
@@ -190,19 +196,24 @@ private:
     return true;
   }
 
+  /// Whether other classes of packets cannot make up for what a part of them lacks: up to there, they do what those of the
+  /// part do, and so know no more.
+  bool isOfAll(const Launches &part, const Run &run) const {
+    return llvm::all_of(llvm::seq(0, run.hazard->secondLaunch + 1), [&](int l) {
+      const std::vector<int> &counts = part.alike[std::size_t(run.order[std::size_t(l)])];
+      return llvm::any_of(counts, [&](int c) { return groups[std::size_t(c)].count() == 1; });
+    });
+  }
+
   std::optional<Refutation> sequence(const std::vector<int> &copies, bool strict) {
-    if (!parts.empty() && holds(copies, strict)) return std::nullopt;
+    std::optional<Refutation> found;
+    if (!parts.empty() && holds(copies, strict, &found)) return std::nullopt;
+    if (found) return found;
     const Run run = inTurn(launchesApart(), copies, strict);
-    if (run.hazard) return refutation(run, copies);
+    if (run.hazard) return refutation(launchesApart(), run, copies);
     verdict.fullDependence = run.full, reliesOnWaits = run.relies, reliesOnValues = run.values;
     return std::nullopt;
   }
-
-  struct Run {
-    std::optional<Order::Hazard> hazard;
-    std::vector<int> order; ///< of the launches
-    bool full = false, relies = false, values = false; ///< as Order has them, without a hazard
-  };
 
   /// Launches that fill a slot as many launches apart as it has copies, with those between that tell the least.
   void appendApart(const Launches &of, const std::vector<int> &copies, std::size_t events, bool thorough,
@@ -259,11 +270,11 @@ private:
     return run;
   }
 
-  Refutation refutation(const Run &run, const std::vector<int> &copies) const {
+  Refutation refutation(const Launches &of, const Run &run, const std::vector<int> &copies) const {
     const Order::Hazard &hazard = *run.hazard;
     Refutation r;
     r.kind = hazard.kind;
-    auto kind = [&](int launch) { return launches.kinds[run.order[launch]]; };
+    auto kind = [&](int launch) { return of.kinds[run.order[launch]]; };
     r.first = event(hazard.first, 0, sizes[kind(hazard.firstLaunch).counts]);
     const int apart = hazard.secondLaunch - hazard.firstLaunch;
     r.second = event(hazard.second, apart, sizes[kind(hazard.secondLaunch).counts]);
@@ -400,7 +411,7 @@ private:
 Verdict check(const ir::Program &program, const Options &options) {
   Proof proof(program, options, /*apart=*/false);
   Verdict verdict = proof.run();
-  if (!verdict.proved && proof.together()) verdict = Proof(program, options, /*apart=*/true).run();
+  if (!verdict.proved) verdict = Proof(program, options, /*apart=*/true).run();
   return verdict;
 }
 

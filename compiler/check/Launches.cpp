@@ -20,7 +20,8 @@ void Launches::note(Schedule schedule, LaunchKind kind, const std::vector<int> &
   alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
 }
 
-Launches Launches::apart() const {
+Launches Launches::apart(const Expansion &expansion) const {
+  quietest(expansion); // of the groups it is found sooner
   Launches all = *this;
   for (Schedule &schedule : all.schedules) schedule = schedule.apart();
   return all;
@@ -116,7 +117,7 @@ const std::vector<int> &Launches::quietest(const Expansion &expansion) const {
   std::vector<std::pair<int, Knowledge>> all;
   for (std::size_t i = 0; i < schedules.size(); ++i) all.emplace_back(int(i), Knowledge(schedules[i], expansion));
   const auto rank = [&](const auto &launch) {
-    return std::tuple(launch.second.toldByMany, launch.second.told, schedules[std::size_t(launch.first)].events.size());
+    return std::tuple(launch.second.toldByMany, launch.second.told, schedules[std::size_t(launch.first)].size());
   };
   llvm::stable_sort(all, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
   std::vector<const Knowledge *> least;

@@ -17,7 +17,7 @@ struct Launches {
   void note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts);
 
   /// The same with each class of packets apart from the others.
-  Launches apart() const;
+  Launches apart(const Expansion &expansion) const;
 
   /// What the packets of the first class and of class `c` do. In a launch with any packets the first class has some.
   Launches seenFrom(int c) const;

@@ -52,6 +52,8 @@ void Order::reset() {
   }
   slots.clear();
   slots.resize(total);
+  const auto adds = [](const ir::Mailbox &m) { return ir::adds(m.sync); };
+  additions.assign(llvm::any_of(expansion.program->mailboxes, adds) ? total : 0, {});
   flags.assign(expansion.slots.size() * strands, {});
   credited.assign(ranks, -1);
   creditLaunches = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
@@ -172,20 +174,20 @@ void Order::perform(const ScheduledEvent &e) {
 void Order::send(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e);
   const bool remote = expansion.slots[e.slot].owner != e.rank;
-  for (const Reading &r : s.readings) {
+  for (unsigned i = 0; i < s.readings.size(); ++i) {
+    const Reading &r = s.readings[i];
     const bool clear = r.event->kind == Kind::Clear;
     const bool plain = remote && (r.causal || strict);
     const Tick *known = !plain ? c.seen : c.passed ? c.passed : c.caused;
     relied |= plain && !clear && c.caused[r.component] <= r.tick;
     if (known[r.component] <= r.tick)
-      return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event, r.launch,
+      return report(clear ? Refutation::Kind::StaleSentinel : Refutation::Kind::OverwriteBeforeRead, *r.event, epochOf(r.tick),
                     e);
   }
   if (expansion.adds(e.slot)) return noteAddition(e, c, s);
-  if (!s.cleared) return report(Refutation::Kind::StaleSentinel, *s.event, s.launch, e);
+  if (!s.cleared) return report(Refutation::Kind::StaleSentinel, *s.event, epochOf(s.tick), e);
   s.readings.clear();
   s.cleared = expansion.program->mailboxes[expansion.boxOf(e.slot)].sync != ir::Sync::Sentinel;
-  s.launch = launch;
   // The line with a message's length is another thread's, and may be all that there is: what that thread knows for sure is
   // what all did when the launch began.
   if (expansion.shows(e.slot)) s.snapshot = isCounted(e.slot) ? c.begun : snapshotOf(e, c);
@@ -207,8 +209,8 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
     if (c.passed) raise(c.passed, sentClock(snapshot, passedPart()));
   };
   if (waits && expansion.adds(e.slot)) {
-    for (const Slot::Addition &a : s.additions) learn(a.snapshot);
-    llvm::erase_if(s.readings, [&](const Reading &r) { return r.launch != launch; });
+    for (const Addition &a : additionsOf(s)) learn(a.snapshot);
+    forgetEarlier(s.readings);
   } else if (waits) {
     learn(s.snapshot);
   } else if (expansion.adds(e.slot)) {
@@ -217,11 +219,14 @@ void Order::receive(const ScheduledEvent &e, Chain &c) {
     // Data is there for sure if the same thread has waited for it, or wrote it, or if a barrier lies between.
     const bool own = expansion.slots[e.slot].owner == s.event->rank;
     bool arrived = (own ? c.seen : c.caused)[s.component] > s.tick;
-    for (const Reading &r : s.readings) arrived |= r.event->kind == Kind::Poll && c.seen[r.component] > r.tick;
+    for (unsigned i = 0; i < s.readings.size(); ++i) {
+      const Reading &r = s.readings[i];
+      arrived |= r.event->kind == Kind::Poll && c.seen[r.component] > r.tick;
+    }
     if (!arrived) return report(Refutation::Kind::ReadWithoutArrival, *s.event, launch, e);
   }
   notePlain(e, c, !waits);
-  s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, !waits});
+  s.readings.push_back({&e, c.seen[c.own]++, unsigned(c.own), !waits});
   c.snapshot = -1;
 }
 
@@ -229,7 +234,7 @@ void Order::clear(const ScheduledEvent &e, Chain &c) {
   Slot &s = slot(e, e.step->number);
   s.cleared = true;
   notePlain(e, c, true);
-  s.readings.push_back({&e, c.own, c.seen[c.own]++, launch, true});
+  s.readings.push_back({&e, c.seen[c.own]++, unsigned(c.own), true});
   c.snapshot = -1;
 }
 
@@ -240,22 +245,31 @@ void Order::notePlain(const ScheduledEvent &e, Chain &c, bool plain) {
 
 // What several ranks add to in one launch, all of them after what was done with the slot in launches before.
 void Order::noteAddition(const ScheduledEvent &e, Chain &c, Slot &s) {
-  if (!s.additions.empty() && s.additions.front().launch != launch) s.additions.clear();
+  Additions &all = additionsOf(s);
+  if (!all.empty() && all.front().launch != launch) all.clear();
   s.event = &e;
-  s.additions.push_back({&e, c.own, c.seen[c.own], launch, expansion.shows(e.slot) ? snapshot(c) : -1});
+  all.push_back({&e, c.own, c.seen[c.own], launch, expansion.shows(e.slot) ? snapshot(c) : -1});
   ++c.seen[c.own];
   c.snapshot = -1;
 }
 
+/// Keeps the readings of this launch alone.
+void Order::forgetEarlier(Readings &readings) const {
+  Readings kept;
+  for (unsigned i = 0; i < readings.size(); ++i)
+    if (epochOf(readings[i].tick) == launch) kept.push_back(readings[i]);
+  readings = std::move(kept);
+}
+
 /// All that was added must be there. What was read in launches before has then been looked at.
 bool Order::knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s) {
-  for (const Slot::Addition &a : s.additions) {
+  for (const Addition &a : additionsOf(s)) {
     const bool own = a.event->rank == e.rank;
     if ((own ? c.seen : c.caused)[a.component] > a.tick) continue;
     report(Refutation::Kind::ReadWithoutArrival, *a.event, launch, e);
     return false;
   }
-  llvm::erase_if(s.readings, [&](const Reading &r) { return r.launch != launch; });
+  forgetEarlier(s.readings);
   return true;
 }
 

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <memory>
+
 namespace coll::check {
 
 class Order {
@@ -54,31 +56,54 @@ private:
   /// The start of the launch that an epoch belongs to.
   Tick launchOf(Tick t) const { return startOf(launchBegin[(t >> kShift) - 1]); }
 
+  /// The epoch of a rank's own tick.
+  static int epochOf(Tick t) { return int(t >> kShift) - 1; }
+
   struct Reading {
+    const ScheduledEvent *event;
+    Tick tick;
+    unsigned component : 31;
+    unsigned causal : 1; ///< only release and acquire order it before another access
+  };
+  /// Few, in the slot itself: most of the time of a long run is to get slots from memory.
+  class Readings {
+  public:
+    void push_back(const Reading &r) {
+      if (count < kHere) here[count] = r;
+      else if (!more) more = std::make_unique<std::vector<Reading>>(1, r);
+      else more->push_back(r);
+      ++count;
+    }
+    void clear() {
+      count = 0;
+      if (more) more->clear();
+    }
+    unsigned size() const { return count; }
+    const Reading &operator[](unsigned i) const { return i < kHere ? here[i] : (*more)[i - kHere]; }
+
+  private:
+    static constexpr unsigned kHere = 2;
+    Reading here[kHere];
+    std::unique_ptr<std::vector<Reading>> more;
+    unsigned count = 0;
+  };
+  /// What was last sent to a slot, and who has read it.
+  struct Slot {
+    Readings readings;
+    bool cleared = true; ///< since it was sent, if its mailbox has to be
+    const ScheduledEvent *event = nullptr;
+    Tick tick = 0;
+    int component = 0;
+    int snapshot = 0;
+  };
+  struct Addition {
     const ScheduledEvent *event;
     int component;
     Tick tick;
     int launch;
-    bool causal; ///< only release and acquire order it before another access
+    int snapshot; ///< where the line itself shows it
   };
-  /// What was last sent to a slot, and who has read it.
-  struct Slot {
-    const ScheduledEvent *event = nullptr;
-    int component = 0;
-    Tick tick = 0;
-    int snapshot = 0;
-    int launch = 0;
-    bool cleared = true; ///< since then, if its mailbox has to be
-    llvm::SmallVector<Reading, 1> readings;
-    struct Addition {
-      const ScheduledEvent *event;
-      int component;
-      Tick tick;
-      int launch;
-      int snapshot; ///< where the line itself shows it
-    };
-    llvm::SmallVector<Addition, 0> additions; ///< of one launch, where sends add
-  };
+  using Additions = llvm::SmallVector<Addition, 0>;
   /// The word that announces a slot to the CTAs of one class. It only grows, and has no copies.
   struct Flag {
     const ScheduledEvent *event = nullptr; ///< the last that raised it
@@ -121,6 +146,7 @@ private:
   std::vector<Tick> clocks, snapshots, branchStart, branchEnd;
   std::vector<Chain> chains;
   std::vector<Slot> slots;
+  std::vector<Additions> additions; ///< by slot, of one launch, where sends add
   std::vector<Flag> flags;
   std::vector<Tick> credits; ///< clocks that ranks, of chunks their CTAs, gave in the last epochs, `creditLaunches` of them
   int creditLaunches = 0;
@@ -131,6 +157,8 @@ private:
 
   Chain &chain(int rank, int strand) { return chains[std::size_t(rank) * strands + strand]; }
   Slot &slot(const ScheduledEvent &e, int behind = 0);
+  Additions &additionsOf(const Slot &s) { return additions[std::size_t(&s - slots.data())]; }
+  void forgetEarlier(Readings &readings) const;
   bool isCounted(int slot) const;
   /// Components of a clock: what strands have done, those of one thread map together unless `exact`; then what
   /// iterations of their branches have.
