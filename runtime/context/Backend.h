@@ -65,6 +65,9 @@ public:
   virtual Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) = 0;
   virtual void *stream(int rank) const = 0;
 
+  /// Compiles kernels on all cores for the calls of load() that follow, which say what of them does not compile. Keeps them
+  /// until the next call; `{}` forgets them.
+  virtual void prepare(std::span<const Kernel> kernels) = 0;
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) = 0;
   /// In stream order, `stream` null being the rank's own, and after the launches of the rank before on other streams.
   virtual Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) = 0;
@@ -102,6 +105,9 @@ public:
 
 Result<std::unique_ptr<Backend>> createGpuBackend(const ContextOptions &options);
 Result<std::unique_ptr<Backend>> createEmulatedBackend(const ContextOptions &options);
+
+/// Text and manifest of an instance, or why there is none, as Context::load has it.
+Result<Kernel> compiled(const Program &program, const Instance &instance, const CompileOptions &options = {});
 
 /// The backend of a context, for the runner.
 Backend &backendOf(Context &context);

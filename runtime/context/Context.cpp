@@ -7,6 +7,7 @@
 #include "platform/Env.h"
 #include "platform/Machine.h"
 #include "platform/Nccl.h"
+#include "platform/Parallel.h"
 #include "platform/ReadFile.h"
 
 #include <algorithm>
@@ -211,21 +212,57 @@ Backend &backendOf(Context &context) {
   return *context.state->backend;
 }
 
-Result<Collective> Context::load(const Program &program, const Instance &instance, const CompileOptions &options) {
+Result<Kernel> compiled(const Program &program, const Instance &instance, const CompileOptions &options) {
   const Member *member = program.find(instance.member);
   if (!member) return Error{Error::Code::BadInput, "the program has no single `" + instance.member + "`"};
-  if (ranks() < member->minRanks || ranks() > member->maxRanks)
+  if (instance.ranks < member->minRanks || instance.ranks > member->maxRanks)
     return Error{Error::Code::BadInput, "`" + member->name + "` is for " + std::to_string(member->minRanks) + " to " +
-                                            std::to_string(member->maxRanks) + " ranks; the context has " +
-                                            std::to_string(ranks())};
+                                            std::to_string(member->maxRanks) + " ranks; asked for are " +
+                                            std::to_string(instance.ranks)};
   Diagnostics diagnostics;
-  const auto kernel = program.compile(instance, options, diagnostics);
-  if (!kernel) {
-    Diagnostics repeated;
-    const auto verdict = program.check(instance, repeated, {options.strict, false});
-    return Error{verdict && !verdict->proved ? Error::Code::Refuted : Error::Code::BadInput, diagnostics.render()};
+  auto kernel = program.compile(instance, options, diagnostics);
+  if (kernel) return std::move(*kernel);
+  Diagnostics repeated;
+  const auto verdict = program.check(instance, repeated, {options.strict, false});
+  return Error{verdict && !verdict->proved ? Error::Code::Refuted : Error::Code::BadInput, diagnostics.render()};
+}
+
+Result<Collective> Context::load(const Program &program, const Instance &instance, const CompileOptions &options) {
+  auto collectives = load(program, std::span(&instance, 1), options);
+  if (!collectives) return collectives.error();
+  return collectives->front();
+}
+
+Result<std::vector<Collective>> Context::load(const Program &program, std::span<const Instance> instances,
+                                              const CompileOptions &options) {
+  std::vector<Result<Kernel>> made(instances.size(), Error{});
+  for (const Instance &instance : instances)
+    if (instance.ranks != ranks())
+      return Error{Error::Code::BadInput, "`" + instance.member + "` is asked for with " + std::to_string(instance.ranks) +
+                                              " ranks; the context has " + std::to_string(ranks())};
+  onAllCores(instances.size(), [&](std::size_t i) { made[i] = compiled(program, instances[i], options); });
+  std::vector<Kernel> kernels;
+  for (Result<Kernel> &kernel : made) {
+    if (!kernel) return kernel.error();
+    kernels.push_back(std::move(*kernel));
   }
-  return load(*kernel);
+  return load(kernels);
+}
+
+Result<std::vector<Collective>> Context::load(std::span<const Kernel> kernels) {
+  if (kernels.size() > 1 && !state->aborted) state->backend->prepare(kernels);
+  std::vector<Collective> collectives;
+  Result<void> done;
+  for (std::size_t i = 0; i < kernels.size() && done; ++i) {
+    auto collective = load(kernels[i]);
+    if (collective)
+      collectives.push_back(*collective);
+    else
+      done = collective.error();
+  }
+  state->backend->prepare({});
+  if (!done) return done.error();
+  return collectives;
 }
 
 Result<Collective> Context::load(const Kernel &kernel) {

@@ -5,6 +5,7 @@
 #include "context/Backend.h"
 
 #include "emulator/Emulator.h"
+#include "platform/Parallel.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -135,6 +136,7 @@ public:
     for (auto &queue : queues) queue.clear();
   }
 
+  void prepare(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<bool> finished() override;
@@ -155,7 +157,8 @@ private:
                                     const std::vector<Place> &places, int rank) const;
 
   std::vector<std::vector<QueuedLaunch>> queues; ///< [rank]
-  std::map<std::string, std::shared_ptr<std::uint32_t>> epochs; ///< of workspaces, by key
+  std::vector<std::shared_ptr<const emu::KernelModule>> prepared; ///< what compile() then finds; null where it failed
+  std::map<std::string, std::shared_ptr<std::uint32_t>> epochs;   ///< of workspaces, by key
   const bool multicast;
 };
 
@@ -174,6 +177,14 @@ std::vector<emu::Pointer> EmulatedBackend::twinsOf(emu::Machine &machine,
     list.push_back(machine.multicast("memory", ofAll, place.bytes));
   }
   return list;
+}
+
+void EmulatedBackend::prepare(std::span<const Kernel> kernels) {
+  prepared.assign(kernels.size(), nullptr);
+  onAllCores(kernels.size(), [&](std::size_t i) {
+    emu::CompileError error; // load() meets it again
+    prepared[i] = emu::KernelModule::compile(kernels[i].cuda, std::span(&kernels[i].manifest.entry, 1), error);
+  });
 }
 
 Result<std::unique_ptr<LoadedKernel>> EmulatedBackend::load(const Kernel &kernel) {

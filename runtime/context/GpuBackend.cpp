@@ -5,6 +5,7 @@
 #include "context/StreamOrder.h"
 #include "fabric/Fabric.h"
 #include "jit/Jit.h"
+#include "platform/Parallel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -68,6 +69,7 @@ public:
   }
   Result<void> upload(int rank, void *to, const void *from, std::uint64_t bytes) override;
   Result<void> download(int rank, void *to, const void *from, std::uint64_t bytes) override;
+  void prepare(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<LoadedKernel>> load(const Kernel &kernel) override;
   Result<void> launch(LoadedKernel &kernel, int rank, void *stream, const ResolvedLaunch &launch) override;
   Result<std::vector<std::uint64_t>> stamps(LoadedKernel &kernel, int rank, unsigned ctas) override;
@@ -90,6 +92,7 @@ public:
 private:
   const Gpu &gpuOf(int rank) const { return gpus->list[fabric->gpuOf(rank)]; }
   Result<void> meet(const Kernel &kernel, std::uint64_t mine);
+  Result<Binary> binaryOf(const Kernel &kernel, unsigned arch) const;
   Result<std::unique_ptr<GpuKernel>> loadHere(const Kernel &kernel);
   Result<void> share(GpuKernel &kernel);
   Result<void> checkPlatform(const Manifest &manifest) const;
@@ -102,6 +105,7 @@ private:
   const Cuda &cuda;
   std::unique_ptr<Fabric> fabric; ///< after gpus, so that it goes before them
   Jit jit;
+  std::map<std::pair<std::string, unsigned>, Result<Binary>> prepared; ///< by CUDA text and architecture
   std::uint64_t timeoutNanoseconds;
   int contextsPerGpu;
   std::vector<int> own;             ///< ranks
@@ -288,6 +292,23 @@ Result<void> GpuBackend::meet(const Kernel &kernel, std::uint64_t mine) {
   return {};
 }
 
+void GpuBackend::prepare(std::span<const Kernel> kernels) {
+  prepared.clear();
+  std::vector<std::pair<const Kernel *, unsigned>> wanted;
+  for (const Kernel &kernel : kernels)
+    for (const Gpu &gpu : gpus->list)
+      if (prepared.try_emplace({kernel.cuda, gpu.arch}, Error{}).second) wanted.emplace_back(&kernel, gpu.arch);
+  onAllCores(wanted.size(), [&](std::size_t i) {
+    const auto &[kernel, arch] = wanted[i];
+    prepared.at({kernel->cuda, arch}) = jit.compile(*kernel, Arch{arch, ""});
+  });
+}
+
+Result<Binary> GpuBackend::binaryOf(const Kernel &kernel, unsigned arch) const {
+  const auto found = prepared.find({kernel.cuda, arch});
+  return found != prepared.end() ? found->second : jit.compile(kernel, Arch{arch, ""});
+}
+
 Result<std::unique_ptr<GpuKernel>> GpuBackend::loadHere(const Kernel &kernel) {
   const Manifest &manifest = kernel.manifest;
   if (manifest.parameterBytes() > ParameterBlock::kMaxWords * 8)
@@ -299,7 +320,7 @@ Result<std::unique_ptr<GpuKernel>> GpuBackend::loadHere(const Kernel &kernel) {
   for (const Gpu &gpu : gpus->list) {
     std::string &cubin = cubins[gpu.arch];
     if (cubin.empty()) {
-      auto binary = jit.compile(kernel, Arch{gpu.arch, ""});
+      auto binary = binaryOf(kernel, gpu.arch);
       if (!binary) return binary.error();
       cubin = std::move(binary->bytes);
     }

@@ -3,10 +3,10 @@
 #include "context/Backend.h"
 #include "context/RunContext.h"
 #include "context/Verify.h"
+#include "platform/Parallel.h"
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 namespace coll {
 namespace {
@@ -54,10 +54,7 @@ private:
 
 Result<void> Runner::upload(std::span<const PlannedLaunch> launches, const RunMemory &memory, std::uint64_t at) {
   std::vector<std::vector<std::byte>> contents(manifest.ranks, std::vector<std::byte>(layout.bytes()));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < manifest.ranks; ++rank)
-    threads.emplace_back([&, rank] { layout.fill(launches, rank, contents[rank]); });
-  for (std::thread &thread : threads) thread.join();
+  onAllCores(std::size_t(manifest.ranks), [&](std::size_t rank) { layout.fill(launches, int(rank), contents[rank]); });
   for (int rank = 0; rank < manifest.ranks; ++rank)
     if (auto done =
             context.upload(rank, memory[rank] + at, contents[rank].data(), contents[rank].size());

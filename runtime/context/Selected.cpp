@@ -116,18 +116,28 @@ Result<SelectedCollective> Context::collective(const Program &program, const Col
   auto selector = Selector::create(program, request.collective, options);
   if (!selector) return selector.error();
   auto made = std::make_shared<SelectedCollective::State>(*this, std::move(*selector), request);
-  bool usesNccl = false;
+  bool usesNccl = false, rows = false;
+  std::vector<std::string> names;
+  std::vector<Kernel> kernels;
   for (const Selector::Step &step : made->selector.steps(made->call))
     for (const Choice &choice : step.choices) {
       // What is second best has a turn only where the best may not take rows as short as a call's.
-      if (&choice != &step.choices.front() && made->rows.empty()) break;
+      if (&choice != &step.choices.front() && !rows) break;
       usesNccl |= choice.isNccl() && &choice == &step.choices.front();
-      if (!choice || choice.isNccl() || made->isLoaded(choice)) continue;
-      auto member = load(program, {request.collective + "." + choice.name, ranks(), request.dtype, request.op});
-      if (!member) return member.error();
-      made->members.emplace_back(choice.name, *member);
-      if (member->manifest().domain.rows) made->rows.emplace(choice.name, LaunchPlan(made->members.back().second.manifest()));
+      if (!choice || choice.isNccl() || std::find(names.begin(), names.end(), choice.name) != names.end()) continue;
+      auto kernel = compiled(program, {request.collective + "." + choice.name, ranks(), request.dtype, request.op});
+      if (!kernel) return kernel.error();
+      rows |= kernel->manifest.domain.rows;
+      names.push_back(choice.name);
+      kernels.push_back(std::move(*kernel));
     }
+  auto members = load(kernels);
+  if (!members) return members.error();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    made->members.emplace_back(names[i], (*members)[i]);
+    const Manifest &manifest = (*members)[i].manifest();
+    if (manifest.domain.rows) made->rows.emplace(names[i], LaunchPlan(manifest));
+  }
   if (made->members.empty())
     return Error{Error::Code::BadInput, "no member of `" + request.collective + "` would ever be chosen for " +
                                             std::to_string(ranks()) + " ranks and " +

@@ -2,12 +2,11 @@
 
 #include "context/Parameters.h"
 #include "context/Values.h"
+#include "platform/Parallel.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 namespace coll {
 namespace {
@@ -115,19 +114,13 @@ void verifyLaunches(const Manifest &manifest, const Reference &reference, const 
                     std::span<const PlannedLaunch> launches, std::span<const std::vector<std::byte>> memory,
                     std::vector<RankReport> &reports) {
   std::vector<std::vector<RankReport>> found(launches.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < launches.size();) {
-      LaunchCheck check(manifest, reference, layout, launches[i]);
-      for (int rank = 0; rank < manifest.ranks; ++rank) check.check(rank, memory[rank]);
-      found[i] = std::move(check.reports);
-    }
+  const auto check = [&](std::size_t i) {
+    LaunchCheck check(manifest, reference, layout, launches[i]);
+    for (int rank = 0; rank < manifest.ranks; ++rank) check.check(rank, memory[rank]);
+    found[i] = std::move(check.reports);
   };
-  std::vector<std::thread> threads;
-  const std::size_t cores = std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), 16);
-  for (std::size_t i = 1; i < std::min(cores, launches.size()); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads) thread.join();
+  constexpr std::size_t kMostAtATime = 16; // each has copies of its launch's memory
+  onAllCores(launches.size(), check, kMostAtATime);
 
   for (const std::vector<RankReport> &ofLaunch : found)
     for (std::size_t rank = 0; rank < ofLaunch.size(); ++rank) {

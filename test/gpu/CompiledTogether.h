@@ -3,10 +3,8 @@
 
 #include "coll/Compiler.h"
 #include "jit/Jit.h"
+#include "platform/Parallel.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
 
 namespace coll::test {
 
@@ -27,13 +25,7 @@ inline std::vector<Kernel> compiledTogether(const Program &program, const std::v
     kernels[i] = std::move(*kernel);
     if (const auto binary = jit->compile(kernels[i], Arch{arch, ""}); !binary) errors[i] = binary.error().text;
   };
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (unsigned core = 0; core < std::max(1u, std::thread::hardware_concurrency()); ++core)
-    threads.emplace_back([&] {
-      for (std::size_t i; (i = next++) < instances.size();) compileOne(i);
-    });
-  threads.clear();
+  onAllCores(instances.size(), compileOne);
   for (const std::string &text : errors) failed += text;
   return kernels;
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 using namespace coll;
 
 namespace {
@@ -45,6 +47,25 @@ TEST_F(Emulated, LoadTellsWhatIsRefutedFromWhatIsNotOffered) {
   refused(load("racing"), Error::Code::Refuted, "[overwrite-before-read]");
   refused(load("right", ReduceOp::Max), Error::Code::BadInput, "[not-offered]");
   refused(load("nothing"), Error::Code::BadInput, "no single `nothing`");
+}
+
+TEST_F(Emulated, SeveralAreLoadedAtATime) {
+  const auto instance = [](const char *member, DType type, int ranks = 2) { return Instance{member, ranks, type, ReduceOp::Sum}; };
+  auto both = context->load(*program, std::array{instance("right", DType::F32), instance("right", DType::I32)});
+  if (!both && both.error().code == Error::Code::MachineLacks) GTEST_SKIP() << both.error().text;
+  ASSERT_TRUE(both) << both.error().text;
+  ASSERT_EQ(both->size(), 2u);
+  for (const Collective &each : *both)
+    for (int rank : {0, 1}) {
+      void *memory = *context->allocate(rank, 400);
+      ASSERT_TRUE(each.launch(rank, {memory, memory}, {100}));
+    }
+  EXPECT_EQ((*both)[1].manifest().dtype, DType::I32);
+  EXPECT_TRUE(context->synchronize());
+  refused(context->load(*program, std::array{instance("right", DType::F32), instance("racing", DType::F32)}), Error::Code::Refuted,
+          "[overwrite-before-read]");
+  refused(context->load(*program, std::array{instance("right", DType::F32, 4)}), Error::Code::BadInput,
+          "asked for with 4 ranks; the context has 2");
 }
 
 TEST_F(Emulated, CopiesNeedAddressesAndRanks) {

@@ -219,8 +219,12 @@ public:
   /// members with which it is in a `workspace` of its program, as far as they are loaded. Waits for the GPUs.
   /// Not to be called while launches are in flight. `instance.ranks` must be ranks().
   Result<Collective> load(const Program &program, const Instance &instance, const CompileOptions &options = {});
-  /// The same from a kernel that the caller has compiled.
+  /// Several, in the order of `instances`, compiled on all cores at a time; or the error of the first that has one.
+  Result<std::vector<Collective>> load(const Program &program, std::span<const Instance> instances,
+                                       const CompileOptions &options = {});
+  /// The same from kernels that the caller has compiled.
   Result<Collective> load(const Kernel &kernel);
+  Result<std::vector<Collective>> load(std::span<const Kernel> kernels);
 
   /// A collective of `program`, chosen at each launch among its members and NCCL. Loads every member that can ever be
   /// chosen; otherwise as load. NCCL is a choice where the ranks are on its fabric, by its ordinary kernels. Members with
