@@ -144,15 +144,12 @@ static Call callOf(const Member &first, const Arguments &arguments) {
   return call;
 }
 
-/// A name that no table has would be answered as if it were any other.
-static void refuseUnknownGpu(const Program &program, const Question &question) {
-  SelectionOptions all;
-  all.table = question.options.table;
-  const Selector selector = orFail(Selector::create(program, question.collective, all));
+/// A name that no table has is answered as if it were any other, as at a launch.
+static void noteUnknownGpu(const Question &question, const Selector &selector) {
   const std::set<std::string> known = candidatesOf(selector).gpus();
-  if (known.count(question.options.gpu)) return;
-  throw Failure{Exit::BadInput, "nothing was measured on `--gpu " + question.options.gpu + "`",
-                suggest(question.options.gpu, {known.begin(), known.end()})};
+  if (question.options.gpu.empty() || known.count(question.options.gpu)) return;
+  printMessage("coll: note: nothing was measured on `" + question.options.gpu + "`: what follows rests on " +
+               join({known.begin(), known.end()}) + "\n");
 }
 
 static Exit explain(const Arguments &arguments) {
@@ -164,8 +161,8 @@ static Exit explain(const Arguments &arguments) {
   const bool oneSize = arguments.has("--bytes");
   if (oneSize) question.call.bytes = arguments.number("--bytes", 0, 0, UINT64_MAX);
 
-  if (arguments.has("--gpu")) refuseUnknownGpu(*program, question);
   const Selector selector = orFail(Selector::create(*program, question.collective, question.options));
+  noteUnknownGpu(question, selector);
   bool applies = true;
   print(question.collective + ", " + std::to_string(question.call.ranks) + " ranks, " +
         std::string(keyword(question.call.dtype)) + (question.call.inplace ? ", in place" : "") +

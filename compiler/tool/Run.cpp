@@ -1,5 +1,6 @@
 // `coll run`: runs members on the GPUs here, or on emulated ranks, and verifies every element of every launch.
 #include "context/Runner.h"
+#include "platform/Machine.h"
 #include "tool/EachMember.h"
 #include "tool/FirstEpoch.h"
 #include "tool/Mixture.h"
@@ -137,6 +138,7 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   }
   SelectionOptions options = selectionOptions(arguments);
   options.nccl = false; // what is verified is Coll's own
+  if (const auto machine = machineGpus(); machine && !machine->gpus.empty()) options.gpu = machine->gpus.front().name;
   const Selector selector = orFail(Selector::create(program, first.collective, options));
   const Call call{bytesOf(kernel->manifest, sizes.extents), instance.dtype, instance.ranks,
                   arguments.has("--inplace"), instance.op};

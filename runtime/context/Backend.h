@@ -57,6 +57,8 @@ public:
   /// One rank or all: they follow each other.
   bool owns(int rank) const { return rank >= ownRanks().front() && rank <= ownRanks().back(); }
   virtual std::string describe() const = 0;
+  /// The name of the GPUs, as CUDA has it; empty where there are none. Kernels that differ by it are refused by load().
+  virtual std::string gpuName() const { return {}; }
 
   virtual Result<void *> allocate(int rank, std::uint64_t bytes) = 0;
   virtual void release(int rank, void *memory) = 0;

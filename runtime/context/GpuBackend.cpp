@@ -60,6 +60,7 @@ public:
   std::string describe() const override {
     return (int(own.size()) < ranks() ? "rank " + std::to_string(own.front()) + " of " : "") + std::to_string(ranks()) + " ranks on " + gpus->describe() + " (" + fabric->describe() + ")";
   }
+  std::string gpuName() const override { return gpus->list.front().name; }
   void *stream(int rank) const override { return streams[rank]; }
 
   Result<void *> allocate(int rank, std::uint64_t bytes) override;

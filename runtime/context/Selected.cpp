@@ -110,6 +110,7 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
 
 Result<SelectedCollective> Context::collective(const Program &program, const CollectiveRequest &request) {
   SelectionOptions options = request.selection;
+  if (options.gpu.empty()) options.gpu = backendOf(*this).gpuName();
   options.nccl &= backendOf(*this).hasNccl();
   options.ncclSymmetric = false; // no memory of a context is registered so
   options.unsplitBytes = std::min(options.unsplitBytes, backendOf(*this).unsplitBytes());

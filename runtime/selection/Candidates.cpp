@@ -35,6 +35,11 @@ int distance(const Section &section, const Call &call, const std::string &gpu) {
   return type * 4 + (section.gpu != gpu) * 2 + (section.inplace != call.inplace);
 }
 
+/// A line that is drawn on far beyond what was measured is no measurement.
+bool endsBelow(const Curve &curve, std::uint64_t bytes) {
+  return bytes / 2 > curve.points.back().bytes;
+}
+
 SelectionOptions withDefaults(SelectionOptions options) {
   if (options.gpu.empty()) options.gpu = kDefaultGpu;
   return options;
@@ -50,7 +55,8 @@ void mix(std::uint64_t &hash, const std::string &text) {
 
 Candidates::Candidates(const Program &program, const std::string &collective, const SelectionOptions &options,
                        Table own)
-    : program(program), collective(collective), options(withDefaults(options)), tables(std::move(own)) {
+    : program(program), collective(collective), options(withDefaults(options)), tables(std::move(own)),
+      ownSections(tables.sections.size()) {
   for (const Section &section : builtinTable().sections) tables.sections.push_back(section);
   bool onlyCopies = true;
   std::vector<const Member *> withMulticast; // where there is none, they are loops
@@ -112,11 +118,14 @@ bool Candidates::hasWindows(const Member &member, const Call &call) const {
   return !manifest || manifest->hasWindows();
 }
 
-/// The nearest measurement of a way: for the call's number of ranks, or for the number nearest to it.
+/// The nearest measurement of a way: for the call's number of ranks, or for the number nearest to it. One that ends below
+/// the call says less of it than any that does not; then the caller's say more than the library's.
 const Section *Candidates::sectionFor(const std::string &name, const Call &call, bool anyRanks) const {
   const Section *best = nullptr;
   const auto order = [&](const Section &section) {
-    return std::pair(std::abs(section.ranks - call.ranks), distance(section, call, options.gpu));
+    const bool own = &section < tables.sections.data() + ownSections;
+    return std::tuple(std::abs(section.ranks - call.ranks), endsBelow(section.curves.at(name), call.bytes), !own,
+                      distance(section, call, options.gpu));
   };
   for (const Section &section : tables.sections)
     if (section.collective == collective && (anyRanks || section.ranks == call.ranks) && section.curves.count(name))
@@ -166,9 +175,7 @@ std::optional<Estimate> Candidates::estimate(const std::string &name, const Call
   if (const Section *exact = sectionFor(name, call, /*anyRanks=*/false)) {
     const Curve &curve = exact->curves.at(name);
     const Point &shape = curve.shapeFor(call.bytes);
-    // A line that is drawn on far beyond what was measured is no measurement.
-    const bool beyond = call.bytes / 2 > curve.points.back().bytes;
-    return Estimate{curve.at(call.bytes), shape.ctas, shape.threads, beyond, exact};
+    return Estimate{curve.at(call.bytes), shape.ctas, shape.threads, endsBelow(curve, call.bytes), exact};
   }
   Estimate result;
   result.predicted = true;

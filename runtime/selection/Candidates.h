@@ -56,6 +56,7 @@ private:
   const std::string collective;
   const SelectionOptions options;
   Table tables; ///< the caller's, then the library's
+  std::size_t ownSections; ///< how many are the caller's
   std::vector<const Member *> members;
   bool nccl = false;
 

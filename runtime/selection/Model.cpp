@@ -18,6 +18,10 @@ bool fences(const std::string &sync) {
   return sync == "flag" || sync == "barrier";
 }
 
+bool counts(const std::string &sync) {
+  return sync.rfind("counter", 0) == 0;
+}
+
 } // namespace
 
 Terms memberTerms(const Manifest &manifest, std::uint64_t memberBytes, std::uint64_t bytes,
@@ -30,8 +34,9 @@ Terms memberTerms(const Manifest &manifest, std::uint64_t memberBytes, std::uint
   double received = 0;
   for (const Manifest::Mailbox &box : manifest.mailboxes) {
     fenced += fences(box.sync);
-    // Of the slots, a rank's own is not sent; of the room, this call uses its share.
-    received += double(box.slots) * double(box.lines) * double(box.lineBytes) * others / manifest.ranks;
+    // Of the slots, a rank's own is not sent, but where the others all add to one; of the room, this call uses its share.
+    const double senders = counts(box.sync) ? others : others / manifest.ranks;
+    received += double(box.slots) * double(box.lines) * double(box.lineBytes) * senders;
   }
   const unsigned hops = std::max(1u, manifest.hops);
   const std::size_t boxes = std::max<std::size_t>(1, manifest.mailboxes.size());

@@ -1,4 +1,5 @@
 // Selection: tables as data, total and alike, under its limits; and what a context launches by it.
+#include "bench/Limit.h"
 #include "coll/coll.h"
 #include "selection/Candidates.h"
 #include "selection/FromReport.h"
@@ -276,6 +277,37 @@ TEST(FromReport, TakesWhatIsRightAndPossible) {
   EXPECT_EQ(table.sections[0].curves.at("oneshot.ll").at(16), 1111u);
   report.rows.clear();
   EXPECT_FALSE(sectionOf(report));
+}
+
+/// Whatever is predicted, the links must carry it: sums by atomics are received by their owner from all others.
+TEST(Selector, PredictsNothingBelowTheLimit) {
+  const Selector selector = selectorOf();
+  for (int ranks : {4, 8, 72})
+    for (std::uint64_t bytes = 1 << 18; bytes <= 1 << 24; bytes *= 4) {
+      const Call call{bytes, DType::F32, ranks};
+      const bench::Floors &floors = candidatesOf(selector).floorsFor(call);
+      const double least = bench::limitOf(floors, "allreduce", bench::Traffic::Least, ranks, bytes);
+      for (const Choice &choice : selector.ranked(call))
+        EXPECT_GE(double(choice.nanoseconds) / 1e3, 0.99 * least) << choice.name << ", " << ranks << " ranks, " << bytes << " bytes";
+    }
+}
+
+TEST(Selector, TheCallersTableGoesBeforeTheLibrarysOnAnyGpu) {
+  std::string table = tableOf(R"({"oneshot.barrier": [[16, 0.001], [1048576, 0.002]]})");
+  table.replace(table.find("NVIDIA H200"), 11, "NVIDIA H100");
+  for (const char *gpu : {"NVIDIA H100", "NVIDIA H200", ""})
+    for (DType type : {DType::F32, DType::BF16, DType::I8})
+      EXPECT_EQ(selectorOf({.table = table, .gpu = gpu}).choose({1024, type, 2}).name, "oneshot.barrier") << gpu;
+}
+
+/// As far as it goes: a line drawn on from there is worth less than what the library has measured.
+TEST(Selector, TheLibrarysTableGoesOnWhereTheCallersEnds) {
+  const std::string table = tableOf(R"({"oneshot.barrier": [[16, 1], [1048576, 1.001]], "nccl": [[16, 90], [1048576, 91]]})");
+  const Selector selector = selectorOf({.table = table});
+  EXPECT_EQ(selector.choose({1 << 20, DType::F32, 2}).name, "oneshot.barrier");
+  const Call beyond{64 << 20, DType::F32, 2};
+  EXPECT_EQ(selector.choose(beyond).name, selectorOf().choose(beyond).name);
+  EXPECT_FALSE(selector.choose(beyond).predicted);
 }
 
 /// On emulated ranks, which need a C++ compiler.

@@ -23,7 +23,7 @@ struct Call {
 /// What selection may choose from.
 struct SelectionOptions {
   std::string table = {};     ///< JSON of `coll tune`, before the defaults; empty: what COLL_TABLE names, if anything
-  std::string gpu = {};       ///< name of the GPUs, as CUDA has it; empty: an H200
+  std::string gpu = {};       ///< name of the GPUs, as CUDA has it; empty: the context's, or an H200
   std::string order = {};     ///< hold to one order class, `ascending` or `fixed`: the same bits at every size; empty: any
   std::string algorithm = {}; ///< hold to `oneshot` or `oneshot.ll`; NCCL is then no choice
   unsigned maxCtas = 0;       ///< the most CTAs of a launch; 0: no bound. NCCL is then no choice
