@@ -261,7 +261,7 @@ struct If {
 };
 
 struct TuneAxis {
-  Name name; ///< `ctas`, `threads`, `unroll`, …
+  Name name; ///< `ctas` or `threads`
   std::vector<std::uint64_t> values;
   Span span;
 };

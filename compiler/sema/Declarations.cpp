@@ -197,7 +197,7 @@ void checkWindow(Context &context, Window &window) {
 }
 
 void checkTune(Context &context, Tune &tune, Span) {
-  const std::vector<std::string> known = {"ctas", "threads", "unroll"};
+  const std::vector<std::string> known = {"ctas", "threads"};
   for (TuneAxis &axis : tune.axes) {
     if (std::find(known.begin(), known.end(), axis.name.text) == known.end())
       context.error(DiagnosticKind::UnknownName, axis.name.span, "`" + axis.name.text + "` cannot be tuned")

@@ -64,7 +64,8 @@ static Exit benchAll(const Arguments &arguments) {
   progress.clear();
   if (!done && done.error().code == Error::Code::MachineLacks)
     throw Failure{Exit::Lacking, done.error().text,
-                  "times are taken on GPUs alone; those of emulated ranks would mean nothing"};
+                  std::string("times are taken on GPUs alone; those of emulated ranks would mean nothing") +
+                      (arguments.has("-n") ? "" : ". With fewer than 8 GPUs say how many: `-n 2`")};
   if (!report.rows.empty()) {
     writeFiles(report, arguments);
     print("\n" + bench::summary(report) + bench::selectionText(report) + bench::traceText(report.traced));
@@ -96,7 +97,7 @@ const Verb benchVerb{
      {"--against", "nccl", "measure NCCL in the same run, with ordinary memory and with symmetric windows"},
      {"--rival", "F.cu,...", "kernels written by hand, measured in the same run: test/perf/rivals"},
      {"--ops", "K", "operations timed together; 50 if not given, fewer above 4 MiB"},
-     {"--replays", "R", "how often; 40 if not given"},
+     {"--replays", "R", "how often; 40 if not given. p99 of fewer than 100 is the maximum"},
      {"--timeout", "SECONDS", "how long anything is waited for; 15 if not given"},
      {"--json", "F", "write everything as JSON to F"},
      {"--csv", "F", "the table as CSV"},

@@ -145,7 +145,7 @@ bench::Request coll::tool::benchRequest(const Program &program, const Arguments 
   if (arguments.has("--trace")) request.traced = tracedKernels(program, request.kernels, arguments);
   const Manifest &manifest = request.kernels.front().manifest;
   const Sizes given = pickSizes(manifest, arguments);
-  request.scalars = given.scalars;
+  request.scalars = given.scalars, request.fixed = given.extents;
   request.sizes = pickExtents(manifest, given, sizes);
   return request;
 }

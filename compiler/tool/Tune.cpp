@@ -46,7 +46,7 @@ static std::vector<bench::TuneSpace> spacesOf(const Program &program, const std:
   for (const Kernel &kernel : kernels) {
     bench::TuneSpace space;
     for (const auto &[name, values] : program.find(kernel.manifest.member)->tune) {
-      std::vector<unsigned> &axis = name == "ctas" ? space.ctas : name == "threads" ? space.threads : space.unused;
+      std::vector<unsigned> &axis = name == "ctas" ? space.ctas : space.threads;
       for (std::uint64_t value : values) axis.push_back(unsigned(std::min<std::uint64_t>(value, 1 << 20)));
     }
     spaces.push_back(std::move(space));
@@ -88,7 +88,9 @@ static Exit tune(const Arguments &arguments) {
   const Result<void> done = bench::tune(request, spaces, report);
   progress.clear();
   if (!done && done.error().code == Error::Code::MachineLacks)
-    throw Failure{Exit::Lacking, done.error().text, "make a table from measurements of another machine with --from"};
+    throw Failure{Exit::Lacking, done.error().text,
+                  std::string("make a table from measurements of another machine with --from") +
+                      (arguments.has("-n") ? "" : ". With fewer than 8 GPUs say how many: `-n 2`")};
   orFail(done);
   if (arguments.has("--json")) writeResult(arguments.text("--json"), bench::toJson(report));
   if (!report.good()) {

@@ -10,6 +10,7 @@ namespace coll::bench {
 struct Request {
   std::vector<Kernel> kernels; ///< members of one collective, for the same ranks, type, operator
   std::vector<std::pair<std::uint64_t, Extents>> sizes; ///< (bytes of the largest argument, all extents), ascending
+  Extents fixed = {};                                   ///< those that are the same at all sizes
   std::map<std::string, std::string> scalars;           ///< by name, as written; a missing one is 0
   bool graph = true;                                    ///< else launched one by one
   bool inplace = false;

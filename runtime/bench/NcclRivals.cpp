@@ -175,6 +175,7 @@ std::vector<std::pair<std::string, std::string>> NcclSettings::variables() const
     const std::size_t equals = text.find('=');
     if (text.rfind("NCCL_", 0) != 0 || equals == std::string::npos) continue;
     const std::string name = text.substr(0, equals);
+    if (name == "NCCL_VERSION") continue; // of containers: what they were built with, which NCCL does not read
     const bool ofLog = std::find(std::begin(kLogVariables), std::end(kLogVariables), name) != std::end(kLogVariables);
     if (!ofLog || logFile.empty()) found.emplace_back(name, text.substr(equals + 1));
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
+#include <set>
 
 namespace coll::bench {
 namespace {
@@ -198,8 +199,9 @@ std::string toCsv(const Report &report) {
 std::string toJson(const Report &report) {
   using namespace llvm::json;
   const auto text = [](const std::string &value) { return fixUTF8(value); };
-  Object environment;
+  Object environment, extents;
   for (const auto &[name, value] : report.environment) environment[text(name)] = text(value);
+  for (const auto &[name, value] : report.extents) extents[text(name)] = std::int64_t(value);
   Array rows, notes, selections;
   for (const auto &[bytes, name] : report.selected) {
     Object one{{"bytes", std::int64_t(bytes)}, {"selected", name}};
@@ -235,6 +237,7 @@ std::string toJson(const Report &report) {
                 {"ranks", report.ranks},
                 {"dtype", report.dtype},
                 {"op", report.op},
+                {"extents", std::move(extents)},
                 {"mode", report.graph ? "graph" : "eager"},
                 {"inplace", report.inplace},
                 {"machine", text(report.machine)},
@@ -258,10 +261,41 @@ std::string toJson(const Report &report) {
   return llvm::formatv("{0:2}\n", Value(std::move(object))).str();
 }
 
+static bool isNccl(const std::string &rival) {
+  return rival.rfind("nccl", 0) == 0;
+}
+
+/// Those a person can tell apart: where there are many, NCCL and of members and of hand-written kernels what was the
+/// quickest of its kind, or selected, at some size.
+static std::set<std::string> worthDrawing(const Report &report) {
+  constexpr std::size_t kMany = 12;
+  std::set<std::string> all, best;
+  for (const Row &row : report.rows) all.insert(row.rival);
+  if (all.size() <= kMany) return all;
+  for (std::uint64_t bytes : inOrder(report, bytesOf))
+    for (bool foreign : {false, true}) {
+      const Row *quickest = nullptr;
+      for (const Row &row : report.rows)
+        if (row.bytes == bytes && row.foreign == foreign && !isNccl(row.rival) && row.time.median > 0 &&
+            (!quickest || row.time.median < quickest->time.median))
+          quickest = &row;
+      if (quickest) best.insert(quickest->rival);
+    }
+  for (const auto &[bytes, rival] : report.selected) best.insert(rival);
+  for (const Row &row : report.rows)
+    if (isNccl(row.rival)) best.insert(row.rival);
+  return best;
+}
+
 Plot plotOf(const Report &report) {
   Plot plot{
       kindText(report), report.machine + ", " + report.date + (report.nccl.empty() ? "" : ", NCCL " + report.nccl), {}};
-  for (const std::string &rival : inOrder(report, rivalOf)) {
+  const std::set<std::string> drawn = worthDrawing(report);
+  const std::vector<std::string> rivals = inOrder(report, rivalOf);
+  if (drawn.size() < rivals.size())
+    plot.subtitle += "; without " + std::to_string(rivals.size() - drawn.size()) + " that are never the quickest of their kind";
+  for (const std::string &rival : rivals) {
+    if (!drawn.count(rival)) continue;
     PlotLine line{rival, {}};
     for (const Row &row : report.rows)
       if (row.rival == rival && row.time.median > 0) line.points.emplace_back(double(row.bytes), row.time.median);

@@ -35,6 +35,7 @@ struct Report {
   std::string collective, dtype, op, machine, driver, cuda, nvrtc, nccl, date, command;
   std::vector<std::pair<std::string, std::string>> environment; ///< variables of NCCL's that were set, by whomever
   int ranks = 0;
+  std::map<std::string, std::uint64_t> extents; ///< those that are the same at all sizes
   bool graph = true, inplace = false;
   std::string reference; ///< what results were compared with
 

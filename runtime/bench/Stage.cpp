@@ -71,6 +71,7 @@ Result<void> Stage::prepare() {
 void Stage::describe(const Jit &jit) {
   report.collective = manifest.collective, report.dtype = keyword(manifest.dtype);
   report.op = manifest.op ? keyword(*manifest.op) : "";
+  report.extents = {request.fixed.begin(), request.fixed.end()};
   report.ranks = manifest.ranks, report.graph = request.graph, report.inplace = request.inplace;
   report.machine = gpus->describe(), report.driver = driverVersion();
   report.cuda = cudaVersionText(gpus->cuda.version), report.nvrtc = jit.nvrtc().versionText();
@@ -87,16 +88,18 @@ Result<void> Stage::loadMembers() {
   const std::map<std::string, std::string> texts = scalarTexts();
   for (const Manifest::Scalar &scalar : manifest.scalars)
     scalars.push_back(parseScalar(texts.at(scalar.name), scalar.type));
-  for (const Kernel &kernel : request.kernels) {
-    progress("loading " + kernel.manifest.member);
-    auto collective = context->load(kernel);
-    if (!collective) return collective.error();
-    rivals.push_back(memberRival(*collective, *context, *watch, scalars));
-  }
+  progress("loading members");
+  auto members = context->load(request.kernels);
+  if (!members) return members.error();
+  for (const Collective &member : *members) rivals.push_back(memberRival(member, *context, *watch, scalars));
   return {};
 }
 
 Result<void> Stage::loadNccl() {
+  if (!NcclCall::of(manifest)) {
+    report.notes.push_back("NCCL has no `" + manifest.collective + "` with these arguments: it is not among the rivals");
+    return {};
+  }
   progress("NCCL");
   const auto root = request.scalars.find("root");
   auto more = ncclRivals(manifest, *gpus, *watch, *context,

@@ -8,7 +8,6 @@ namespace coll::bench {
 /// What a member declares under `tune`.
 struct TuneSpace {
   std::vector<unsigned> ctas, threads;
-  std::vector<unsigned> unused; ///< of axes that kernels do not have yet
 };
 
 /// The shapes to try for so many packets: the rule's, which is first, and those of the space that have not more than

@@ -230,7 +230,7 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
 Error beyondCapacity(const Manifest &manifest, const std::string &what, std::uint64_t capacity) {
   return {Error::Code::BadInput, "`" + manifest.member + "`: " + what + " are more than its capacity of " +
                                      std::to_string(capacity) +
-                                     ", from the `when bytes <=` of its algorithm: raise that, or take another member"};
+                                     ", from the `when bytes <=` of its algorithm: raise that, or take a member with more room where there is one"};
 }
 
 std::uint64_t LaunchPlan::mostRowElements() const {

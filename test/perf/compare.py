@@ -36,7 +36,7 @@ def read(path):
 
 
 def same_run(a, b):
-    return all(a[key] == b[key] for key in KEYS)
+    return all(a[key] == b[key] for key in KEYS) and a.get("extents", {}) == b.get("extents", {})
 
 
 def recorded_for(report):
@@ -49,8 +49,9 @@ def recorded_for(report):
 
 
 def describe(report):
-    return "%s, %s ranks, %s %s%s, %s" % (report["collective"], report["ranks"], report["dtype"], report["op"],
-                                         ", in place" if report["inplace"] else "", report["mode"])
+    extents = "".join(", %s = %d" % each for each in sorted(report.get("extents", {}).items()))
+    return "%s%s, %s ranks, %s %s%s, %s" % (report["collective"], extents, report["ranks"], report["dtype"], report["op"],
+                                           ", in place" if report["inplace"] else "", report["mode"])
 
 
 def rows_of(report):

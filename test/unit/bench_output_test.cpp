@@ -68,6 +68,23 @@ TEST(Plot, NothingAndOnePointAreNoTrouble) {
   }
 }
 
+/// Of many rivals the picture has NCCL, what was selected, and the quickest of each kind; the subtitle says so.
+TEST(Plot, ManyRivalsAreNoTangle) {
+  Report report = madeUp();
+  const Row pattern = report.rows.front();
+  for (int i = 0; i < 40; ++i) {
+    Row row = pattern;
+    row.rival = (i % 2 ? "hand-" : "slow.") + std::to_string(i), row.foreign = i % 2, row.time.median = pattern.time.median * (2 + i);
+    report.rows.push_back(row);
+  }
+  report.selected[16] = "slow.38";
+  const Plot plot = plotOf(report);
+  std::string names;
+  for (const PlotLine &line : plot.lines) names += line.name + " ";
+  EXPECT_EQ(names, "oneshot.ll nccl nccl-symmetric oneshot.barrier hand-1 slow.38 limit ");
+  EXPECT_NE(plot.subtitle.find("without 38 that are never the quickest of their kind"), std::string::npos) << plot.subtitle;
+}
+
 TEST(Report, Table) {
   Report report = madeUp();
   report.rows[0].wrong = 3;
@@ -83,10 +100,12 @@ TEST(Report, Csv) {
 }
 
 TEST(Report, JsonHasWhereAndWhen) {
-  const std::string json = toJson(madeUp());
+  Report report = madeUp();
+  report.extents = {{"H", 4096}};
+  const std::string json = toJson(report);
   for (const char *part : {"\"machine\": \"2 x GPU\"", "\"driver\": \"580.1\"", "\"nccl\": \"2.28.9\"",
                            "\"command\": \"coll bench allreduce -n 2\"", "\"NCCL_NVLS_ENABLE\": \"0\"",
-                           "\"oneWay\": 0.75", "\"rival\": \"nccl-symmetric\""})
+                           "\"oneWay\": 0.75", "\"H\": 4096", "\"rival\": \"nccl-symmetric\""})
     EXPECT_NE(json.find(part), std::string::npos) << part;
 }
 

@@ -83,7 +83,7 @@ TEST(Race, WhatFailsEndsIt) {
 }
 
 TEST(TuneSpace, IsTheDeclaredOneUpToWhatIsOfUse) {
-  const TuneSpace space{{1, 2, 64}, {32, 128, 100}, {1, 2}};
+  const TuneSpace space{{1, 2, 64}, {32, 128, 100}};
   const auto few = shapesToTry(space, 40);
   EXPECT_EQ(few.front().threads, 0u) << "the rule's comes first";
   for (const Shape &shape : few) EXPECT_LE(shape.ctas * shape.threads, 80u);
