@@ -4,6 +4,7 @@
 #include "bench/HandRival.h"
 #include "bench/MeasureFloors.h"
 #include "bench/MemberRival.h"
+#include "context/NcclCall.h"
 #include "context/Parameters.h"
 #include "context/RunLayout.h"
 #include "platform/Machine.h"
