@@ -19,13 +19,14 @@ item : use | collective | algorithm | workspace ;
 use : 'use' name ;
 
 // Contracts
-collective : 'collective' name generics? open (param (',' param)*)? ')' inplace? ensures* ;
+collective : 'collective' name generics? open (param (',' param)*)? ')' inplace? replicated? ensures* ;
 generics : '<' generic (',' generic)* '>' ;
 generic : name 'in' (nameSet | name) ;
 nameSet : '{' name (',' name)* '}' ;
 param : ('in' | 'out' | 'inout') name ':' expr ;
 inplace : 'inplace' '(' inplacePair (',' inplacePair)* ')' ;
 inplacePair : expr '=' expr ;
+replicated : 'replicated' '(' name (',' name)* ')' ;
 ensures : 'ensures' quantifier* expr ;
 quantifier : 'forall' name 'in' expr ':' ;
 
@@ -104,7 +105,7 @@ reduceOp : ID ;
 // Names in declarations and after `.`
 name
   : ID
-  | 'coll' | 'use' | 'collective' | 'in' | 'out' | 'inout' | 'inplace' | 'ensures' | 'algorithm' | 'on' | 'when'
+  | 'coll' | 'use' | 'collective' | 'in' | 'out' | 'inout' | 'inplace' | 'replicated' | 'ensures' | 'algorithm' | 'on' | 'when'
   | 'order' | 'outofplace' | 'workspace' | 'mailbox' | 'of' | 'counted' | 'sync' | 'reuse' | 'depth' | 'window'
   | 'view' | 'let' | 'var' | 'send' | 'to' | 'await' | 'entry' | 'exit' | 'barrier' | 'forall' | 'from' | 'for'
   | 'pipeline' | 'if' | 'else' | 'tune' | 'reduce' | 'as' | 'and' | 'or' | 'not'

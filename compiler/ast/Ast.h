@@ -284,6 +284,7 @@ struct Param {
   Name name;
   ExprPtr typeExpr;
   Type type; ///< sema; a Value with a shape is a buffer, without one a scalar; Rank is a scalar
+  bool replicated = false; ///< sema: a buffer that holds the same on all ranks at entry
   bool isScalar() const { return type.shape.empty(); }
 };
 
@@ -320,6 +321,7 @@ struct Collective {
   std::vector<Generic> generics;
   std::vector<Param> params;
   std::vector<InPlace> inplace;
+  std::vector<Name> replicated; ///< arguments that hold the same on all ranks at entry
   std::vector<Ensures> ensures;
   Span span;
 };

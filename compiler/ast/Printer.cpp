@@ -90,6 +90,11 @@ private:
       list(decl.inplace, [&](const InPlace &pair) { infix(*pair.lhs, " = ", *pair.rhs); });
       out += ")";
     }
+    if (!decl.replicated.empty()) {
+      out += " replicated(";
+      list(decl.replicated, [&](const Name &name) { out += name.text; });
+      out += ")";
+    }
     out += "\n";
     for (const Ensures &ensures : decl.ensures) print(ensures);
   }

@@ -32,7 +32,10 @@ public:
 
   explicit Symbols(const ir::Program &program);
 
-  Node input(int rank, ir::BufferId buffer) const { return 1 + rank * buffers + buffer; }
+  /// What an argument holds at entry: on all ranks the same where it is replicated.
+  Node input(int rank, ir::BufferId buffer) const {
+    return 1 + (program.buffers[buffer].replicated ? 0 : rank) * buffers + buffer;
+  }
 
   /// a op b, for vectors of the same elements. Both orders of the two are the same node; how operations nest is not.
   void combine(ReduceOp op, const Content &a, const Content &b, Content &out);

@@ -164,7 +164,7 @@ Manifest buildManifest(const Program &program) {
   m.order = program.order;
   for (const Buffer &b : program.buffers)
     m.arguments.push_back({b.name, b.direction, b.dtype, b.extents, b.window, b.bound,
-                           program.multicastsBuffer(BufferId(&b - program.buffers.data()))});
+                           program.multicastsBuffer(BufferId(&b - program.buffers.data())), b.replicated});
   m.multicastsMail = program.multicastsMail();
   if (program.usesMulticast()) m.uses.push_back("multicast");
   m.extents = program.extents;

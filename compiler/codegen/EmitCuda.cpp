@@ -48,6 +48,8 @@ private:
     out.comment(title + "   generated from " + baseName(program.sourceFile));
     out.line("//");
     for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
+    for (const Buffer &b : program.buffers)
+      if (b.replicated) out.comment("Contract  " + b.name + " holds the same bits on all ranks at entry", 10);
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].direction != Direction::In && !isPromised(BufferId(b)))
         out.comment("Contract  promises nothing of " + program.buffers[b].name, 10);

@@ -98,6 +98,7 @@ void argument(llvm::json::OStream &json, const Manifest::Argument &a) {
     json.attribute("dtype", ref(keyword(a.dtype)));
     strings(json, "extents", a.extents);
     if (a.window) json.attribute("window", true);
+    if (a.replicated) json.attribute("replicated", true);
     if (!a.bound.empty()) strings(json, "bound", a.bound);
     if (a.multicast) json.attribute("multicast", true);
   });

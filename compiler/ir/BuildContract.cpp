@@ -55,6 +55,7 @@ private:
     Buffer buffer{param.name.text, Direction(int(param.direction)),
                   sema::instantiate(param.type.element, program.dtype), {}};
     for (const ast::Extent &extent : param.type.shape) buffer.extents.push_back(extentText(extent, program.ranks));
+    buffer.replicated = param.replicated;
     program.buffers.push_back(std::move(buffer));
   }
 

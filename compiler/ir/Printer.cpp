@@ -35,7 +35,7 @@ private:
     static constexpr const char *directions[] = {"in", "out", "inout"};
     os << "  " << directions[int(b.direction)] << " " << b.name << ": " << keyword(b.dtype);
     for (const std::string &e : b.extents) os << "[" << e << "]";
-    os << (b.window ? " window\n" : "\n");
+    os << (b.replicated ? " replicated" : "") << (b.window ? " window\n" : "\n");
   }
 
   void mailbox(const Mailbox &m) {

@@ -78,6 +78,7 @@ struct Buffer {
   std::vector<std::string> extents; ///< each a free extent, "N", a number, or what coll/Extent.h reads
   bool window = false;              ///< peers touch it, so it lies in symmetric memory
   std::vector<std::string> bound = {}; ///< of numbers of elements: they are at most the product of these extents
+  bool replicated = false;          ///< holds the same on all ranks at entry
   MailboxId flags = kNone;          ///< of a window: announces what was stored in a row or piece, by its number
 };
 

@@ -28,6 +28,7 @@ constexpr Form forms[] = {
     {CollParser::RuleParam, "an argument", "in x: T[M]"},
     {CollParser::RuleInplace, "`inplace`", "inplace(y = x)"},
     {CollParser::RuleInplacePair, "`inplace`", "inplace(y = x)"},
+    {CollParser::RuleReplicated, "`replicated`", "replicated(gamma)"},
     {CollParser::RuleEnsures, "`ensures`", "ensures CONDITION"},
     {CollParser::RuleQuantifier, "`ensures forall`", "ensures forall r in ranks: CONDITION"},
     {CollParser::RuleAlgorithm, "an algorithm",
@@ -135,6 +136,11 @@ std::optional<SyntaxError> foreignForm(antlr4::Parser *parser, antlr4::Token *to
   return std::nullopt;
 }
 
+/// How a clause looks of which a contract has one; null for any other word.
+const char *onceInContract(std::string_view word) {
+  return word == "inplace" ? "inplace(y = x, u = t)" : word == "replicated" ? "replicated(x, gamma)" : nullptr;
+}
+
 [[noreturn]] void fail(antlr4::Parser *parser, antlr4::Token *token) {
   if (auto foreign = foreignForm(parser, token)) throw *foreign;
   antlr4::ParserRuleContext *context = parser->getContext();
@@ -147,11 +153,12 @@ std::optional<SyntaxError> foreignForm(antlr4::Parser *parser, antlr4::Token *to
     throw error;
   }
   const Form *form = formOf(context);
-  if ((rule == CollParser::RuleFile || rule == CollParser::RuleItem) && token->getText() == "inplace") {
-    error.message = "`inplace` stands once in a contract, behind its arguments and before `ensures`";
-    error.help = "list all pairs in it: `inplace(y = x, u = t)`";
-    throw error;
-  }
+  if (rule == CollParser::RuleFile || rule == CollParser::RuleItem)
+    if (const char *example = onceInContract(token->getText())) {
+      error.message = "`" + token->getText() + "` stands once in a contract, behind its arguments and before `ensures`";
+      error.help = std::string("write all in it, `inplace` before `replicated`: `") + example + "`";
+      throw error;
+    }
   if (rule == CollParser::RuleFile || rule == CollParser::RuleItem) {
     error.message = "expected `use`, `collective`, `algorithm` or `workspace`, found " + found(token);
   } else if (rule == CollParser::RuleBraces && token == context->getStart()) {

@@ -56,6 +56,8 @@ std::unique_ptr<Collective> TreeBuilder::collective(CollParser::CollectiveContex
   if (context->inplace())
     for (auto *each : context->inplace()->inplacePair())
       out->inplace.push_back({expr(each->expr(0)), expr(each->expr(1)), span(each)});
+  if (context->replicated())
+    for (auto *each : context->replicated()->name()) out->replicated.push_back(name(each));
   for (auto *each : context->ensures()) out->ensures.push_back(ensures(each));
   return out;
 }

@@ -80,6 +80,26 @@ void checkInPlace(Context &context, InPlace &pair) {
                   "the two sides of an in-place pair differ: " + describe(a) + " and " + describe(b));
 }
 
+/// `replicated(gamma)`: vectors that come in.
+void checkReplicated(Context &context, ast::Collective &decl, const Name &name) {
+  const auto refuse = [&](DiagnosticKind kind, std::string message, std::string help) {
+    context.error(kind, name.span, std::move(message)).help(std::move(help));
+  };
+  const auto param = std::find_if(decl.params.begin(), decl.params.end(), [&](const Param &p) { return p.name.text == name.text; });
+  if (param == decl.params.end())
+    return refuse(DiagnosticKind::UnknownName, "`" + name.text + "` is no argument of `" + decl.name.text + "`",
+                  "name vectors that are the same on all ranks at entry");
+  if (param->replicated)
+    return refuse(DiagnosticKind::DuplicateName, "`" + name.text + "` is in `replicated` already", "name it once");
+  if (param->direction == ParamDirection::Out)
+    return refuse(DiagnosticKind::Misplaced, "`" + name.text + "` is `out`, and holds nothing at entry",
+                  "what it holds at exit is for `ensures`");
+  if (param->type.kind != Kind::Error && param->isScalar())
+    return refuse(DiagnosticKind::Misplaced, "`" + name.text + "` is one number, and those are the same on all ranks already",
+                  "leave it out");
+  param->replicated = true;
+}
+
 void checkParam(Context &context, Param &param) {
   param.type = checkTypeExpr(context, *param.typeExpr);
   bool isData = param.type.isValue() || param.type.kind == Kind::Rank;
@@ -207,6 +227,7 @@ void checkCollective(ast::Collective &decl, Collective &collective, DiagnosticEn
   context.newExtents = nullptr;
 
   for (InPlace &pair : decl.inplace) checkInPlace(context, pair);
+  for (const Name &name : decl.replicated) checkReplicated(context, decl, name);
   context.place = Place::Ensures;
   for (Ensures &clause : decl.ensures) {
     checkEnsures(context, clause);

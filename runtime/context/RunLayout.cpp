@@ -212,11 +212,16 @@ std::uint64_t chooseCount(Counted counts, std::uint64_t most, std::uint64_t rand
   return random / 4 % (most + 1);
 }
 
+/// Of what a rank's argument holds at a launch.
+std::uint64_t RunLayout::keyOf(const PlannedLaunch &launch, int rank, std::size_t argument) const {
+  return mix(mix(mix(request.seed, launch.number), manifest.arguments[argument].replicated ? 0 : rank), argument);
+}
+
 std::vector<std::byte> RunLayout::counts(const PlannedLaunch &launch, int rank, std::size_t argument) const {
   const Manifest::Argument &declared = manifest.arguments[argument];
   const std::uint64_t most = manifest.elements({"", Direction::In, declared.dtype, declared.bound}, launch.sizes.extents);
   std::vector<std::byte> elements(launch.bytes[argument]);
-  const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
+  const std::uint64_t key = keyOf(launch, rank, argument);
   for (std::uint64_t i = 0, size = sizeOf(declared.dtype); i * size < elements.size(); ++i)
     writeElement(declared.dtype, elements.data() + i * size, chooseCount(request.counts, most, mix(key, i)));
   return elements;
@@ -226,7 +231,7 @@ std::vector<std::byte> RunLayout::input(const PlannedLaunch &launch, int rank, s
   const DType type = manifest.arguments[argument].dtype;
   std::vector<std::byte> elements(launch.bytes[argument]);
   if (!manifest.arguments[argument].bound.empty()) return counts(launch, rank, argument);
-  const std::uint64_t key = mix(mix(mix(request.seed, launch.number), rank), argument);
+  const std::uint64_t key = keyOf(launch, rank, argument);
   // The reference reduces in ascending order; another order has the same bits only where nothing is rounded.
   const bool exact = manifest.order != "ascending";
   const std::uint64_t size = sizeOf(type);

@@ -46,6 +46,7 @@ private:
   std::vector<std::byte> counts(const PlannedLaunch &launch, int rank, std::size_t argument) const;
   Result<void> checkSize(std::span<const std::uint64_t> extents) const;
   double roomFor(std::size_t extent, const Extents &chosen) const;
+  std::uint64_t keyOf(const PlannedLaunch &launch, int rank, std::size_t argument) const;
   void makeFit(Extents &extents) const;
   Extents chooseExtents(std::uint64_t number) const;
   std::map<std::string, Scalar> chooseScalars(std::uint64_t number) const;

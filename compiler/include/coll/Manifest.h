@@ -28,6 +28,8 @@ struct Manifest {
     std::vector<std::string> bound = {};
     /// It is also touched on all ranks at once: behind those addresses there is one of all.
     bool multicast = false;
+    /// The caller sees to it that it holds the same bits on all ranks at entry: the proof rests on that.
+    bool replicated = false;
   };
 
   struct Scalar {

@@ -128,7 +128,8 @@ public:
   ///
   /// `buffers`: device addresses (of Context::allocate, cudaMalloc or anything the rank's GPU reaches) in the order of
   /// the contract's arguments, each aligned to its element type. In place is the same address for both sides of an
-  /// `inplace` of the contract (Manifest::inplace); other overlaps are refused. An argument that is a window (Manifest::Argument) must
+  /// `inplace` of the contract (Manifest::inplace); other overlaps are refused. What the
+  /// contract says is `replicated` holds the same bits on all ranks when the kernel starts, or results are wrong. An argument that is a window (Manifest::Argument) must
   /// lie in a SymmetricBuffer, at the same offset on all ranks. `extents`: the free extents in the contract's order,
   /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
   ///
