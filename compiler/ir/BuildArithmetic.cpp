@@ -2,14 +2,16 @@
 #include "ir/Builder.h"
 #include "sema/Walk.h"
 
+#include <cassert>
+
 namespace coll::ir {
 
 int Builder::operand(const ast::Expr &expr) { return value(expr, *block, true); }
 
-int Builder::scaleOf(const ast::Let &quantised, ast::Span where) {
-  auto scale = scales.find(&quantised);
-  if (scale == scales.end()) return refuse(where, "this `.scale`"), 0;
-  return scale->second;
+int Builder::scaleOf(const ast::Let &quantised, ast::Span) {
+  const auto scale = scales.find(&quantised);
+  assert((!ok || scale != scales.end()) && "sema knows that it chooses scales, and that it comes before");
+  return scale == scales.end() ? 0 : scale->second;
 }
 
 int Builder::constant(double value, DType type, ast::Span where) {
@@ -51,7 +53,8 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
         .help("use the number as it is");
     return ok = false, 0;
   }
-  if (of.spread != Spread::Element) return refuse(where, "a row function of the scales of groups"), 0;
+  if (of.spread != Spread::Element)
+    return slip(DiagnosticKind::WrongArguments, where, "a row function of what is one number for each group", "take it of the matrix, as in `rowmax(abs(m))`"), 0;
   rows.clear(); // a vector that is reduced is no row of another
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   program.values[v].group = group;
@@ -87,7 +90,7 @@ void Builder::align(ValueId a, ValueId b, ast::Span where) {
 }
 
 void Builder::refuseOneNumber(ast::Span where) {
-  refuse(where, "a vector of one element beside a longer one", "declare what is one number as a scalar: `in alpha: f32`");
+  slip(DiagnosticKind::TypeMismatch, where, "a vector of one element does not stretch over a longer one", "declare what is one number as a scalar: `in alpha: f32`");
 }
 
 void Builder::stretchRows(const Length &length, ast::Span where) {

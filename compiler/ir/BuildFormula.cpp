@@ -174,13 +174,13 @@ private:
         clause.domain = node.source.length;
     for (Node &node : clause.formula) {
       if (node.kind > Node::Kind::Reduction || node.source.length.sameDomain(clause.domain)) continue;
+      if (node.source.length.isOneElement() || clause.domain.isOneElement())
+        return refuse(expr.span, "a vector of one element does not stretch over a longer one", "declare what is one number as a scalar: `in alpha: f32`");
       const std::vector<std::string> &extents = node.source.length.extents;
       if (node.source.length.kind != Length::Kind::Whole || extents.size() != 1 ||
           extents.front() != clause.domain.extents.back())
         return refuse(expr.span, "a vector is computed with a matrix, and is not one row for all of its rows",
-                      node.source.length.isOneElement() || clause.domain.isOneElement()
-                          ? "declare what is one number as a scalar: `in alpha: f32`"
-                          : "declare it as a vector that is as long as a row");
+                      "declare it as a vector that is as long as a row");
       node.everyRow = true;
     }
     const Spread spread = clause.formula.back().spread;
