@@ -6,11 +6,13 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <unistd.h>
+#include <vector>
 
 namespace fs = std::filesystem;
 
@@ -72,7 +74,35 @@ std::optional<std::string> KernelCache::find(const std::string &key) const {
   binary->erase(0, sizeof header);
   const EntryHeader expected = headerFor(*binary);
   if (std::memcmp(&header, &expected, sizeof header) != 0) return std::nullopt;
+  std::error_code ignored; // of a folder that may be read alone
+  fs::last_write_time(folder / (key + std::string(kSuffix)), fs::file_time_type::clock::now(), ignored);
   return binary;
+}
+
+/// Removes entries, those that were not found or stored for longest first, until a quarter of the room is free.
+void KernelCache::trim() const {
+  struct Entry {
+    fs::file_time_type used;
+    fs::path path;
+    std::uint64_t bytes;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t all = 0;
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(folder, error)) {
+    if (!isEntry(entry)) continue;
+    const std::uint64_t bytes = entry.file_size(error);
+    if (error) continue; // gone meanwhile
+    all += bytes;
+    entries.push_back({entry.last_write_time(error), entry.path(), bytes});
+  }
+  if (all <= mostBytes) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.used < b.used; });
+  for (const Entry &entry : entries) {
+    if (all <= mostBytes / 4 * 3) return;
+    fs::remove(entry.path, error);
+    all -= entry.bytes;
+  }
 }
 
 bool KernelCache::store(const std::string &key, std::string_view binary) const {
@@ -89,7 +119,12 @@ bool KernelCache::store(const std::string &key, std::string_view binary) const {
   file.write(binary.data(), std::streamsize(binary.size()));
   file.close();
   if (file) fs::rename(temporary, entry, error);
-  if (file && !error) return true;
+  if (file && !error) {
+    // A look at every entry takes milliseconds: at a process's first, and then when a sixteenth more has come.
+    static std::atomic<std::uint64_t> since{UINT64_MAX / 2};
+    if ((since += binary.size()) >= mostBytes / 16) since = 0, trim();
+    return true;
+  }
   fs::remove(temporary, error);
   return false;
 }

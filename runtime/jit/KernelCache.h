@@ -12,12 +12,15 @@
 namespace coll {
 
 /// A folder of entries, each a file named by its key. Safe with any number of threads and processes: an entry appears
-/// by a rename, whole, and one that is damaged is not there.
+/// by a rename, whole, and one that is damaged is not there. What was not used for longest goes when it grows too large.
 class KernelCache {
 public:
+  static constexpr std::uint64_t kMostBytes = 1ull << 30; ///< some 20,000 kernels
+
   /// The cache of COLL_CACHE_DIR, XDG_CACHE_HOME or HOME; one that keeps nothing where it is "off" or none is set.
   static KernelCache standard();
-  explicit KernelCache(std::filesystem::path folder) : folder(std::move(folder)) {}
+  explicit KernelCache(std::filesystem::path folder, std::uint64_t mostBytes = kMostBytes)
+      : folder(std::move(folder)), mostBytes(mostBytes) {}
 
   /// The key of whatever has these parts: a SHA-256 over the parts and their lengths, in hexadecimal.
   static std::string key(std::initializer_list<std::string_view> parts);
@@ -36,7 +39,10 @@ public:
   const std::filesystem::path &path() const { return folder; }
 
 private:
+  void trim() const;
+
   std::filesystem::path folder;
+  std::uint64_t mostBytes;
 };
 
 } // namespace coll

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,6 +161,24 @@ TEST_F(JitTest, ProcessesThatRaceGetWholeKernels) {
   // Nobody leaves a temporary file behind.
   KernelCache cache(folder / "cache");
   EXPECT_LE(cache.contents().entries, 1u);
+}
+
+/// It does not grow without end: what was not used for longest goes, what is in use stays.
+TEST_F(JitTest, CacheForgetsWhatIsNotUsed) {
+  const std::string binary(1000, 'b');
+  KernelCache cache(folder / "cache", 10'000);
+  EXPECT_TRUE(cache.store("used", binary));
+  const auto past = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (int i = 0; i < 30; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    ASSERT_TRUE(cache.store(key, binary));
+    fs::last_write_time(folder / "cache" / (key + ".collbin"), past + std::chrono::seconds(i));
+    ASSERT_TRUE(cache.find("used"));
+  }
+  EXPECT_LE(cache.contents().bytes, 11'100u);
+  EXPECT_GE(cache.contents().bytes, 6'000u);
+  EXPECT_FALSE(cache.find("key0"));
+  EXPECT_TRUE(cache.find("key29"));
 }
 
 TEST_F(JitTest, DumpAndOverride) {
