@@ -219,7 +219,16 @@ private:
     return fail(Kind::WrongResult, e, me, base, is,
                 have == want ? "computed from other elements of " + have
                              : "computed with " + have + " where `ensures` has " + want,
-                "compute what `ensures` says, in the same order and with the same roundings");
+                "compute what `ensures` says, in the same order and with the same roundings" + orReplicated(a, b));
+  }
+
+  /// Where another rank's argument stands for this rank's: callers may have both alike.
+  std::string orReplicated(Node a, Node b) const {
+    const Node buffers = Node(program.buffers.size());
+    const auto isInput = [&](Node n) { return n > 0 && n <= Node(program.ranks) * buffers; };
+    if (!isInput(a) || !isInput(b) || (a - 1) % buffers != (b - 1) % buffers) return "";
+    const std::string &name = program.buffers[std::size_t((a - 1) % buffers)].name;
+    return "; or, if callers have the same `" + name + "` on all ranks, write `replicated(" + name + ")` in the contract";
   }
 
   /// Notes what element 0 takes from rank r, and gives it as a segment.

@@ -170,7 +170,8 @@ Manifest buildManifest(const Program &program) {
   m.extents = program.extents;
   m.inplace = program.inplace;
   for (const Scalar &s : program.scalars) m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});
-  for (const Ensures &e : program.ensures) m.ensures.push_back(ensuresText(program, e));
+  for (std::size_t i = 0; i < program.ensures.size(); ++i) // what `and` joins is one
+    if (i == 0 || program.ensures[i].where != program.ensures[i - 1].where) m.ensures.push_back(ensuresText(program, program.ensures[i]));
   if (namesScalars(program))
     m.promisesWith = [clauses = program.ensures, ranks = m.ranks](const Scalars &scalars) {
       return promisesOf(clauses, ranks, scalars);

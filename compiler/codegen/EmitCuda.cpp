@@ -8,6 +8,8 @@
 #include "codegen/Includes.h"
 #include "codegen/Names.h"
 
+#include <map>
+
 namespace coll::codegen {
 
 using namespace ir;
@@ -47,7 +49,7 @@ private:
     if (program.op) title += ", " + std::string(keyword(*program.op));
     out.comment(title + "   generated from " + baseName(program.sourceFile));
     out.line("//");
-    for (const Ensures &e : program.ensures) out.comment("Contract  " + contractText(e), 10);
+    for (const std::string &text : contractTexts()) out.comment("Contract  " + text, 10);
     for (const Buffer &b : program.buffers)
       if (b.replicated) out.comment("Contract  " + b.name + " holds the same bits on all ranks at entry", 10);
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
@@ -64,6 +66,16 @@ private:
 
   bool isPromised(BufferId buffer) const {
     return llvm::any_of(program.ensures, [&](const Ensures &e) { return e.target.buffer == buffer; });
+  }
+
+  /// Of each clause; what `and` joins is one.
+  std::vector<std::string> contractTexts() const {
+    std::map<SourceOffset, std::string> texts;
+    for (const Ensures &e : program.ensures)
+      if (std::string text = contractText(e); text.size() > texts[e.where].size()) texts[e.where] = std::move(text);
+    std::vector<std::string> inOrder;
+    for (auto &[where, text] : texts) inOrder.push_back(std::move(text));
+    return inOrder;
   }
 
   std::string contractText(const Ensures &e) const {

@@ -109,9 +109,9 @@ Result<void> LaunchPlan::checkComputed(std::span<const std::uint64_t> extents) c
     for (const std::string &text : arguments[i].computed) {
       if (computedExtent(text, extents) != UINT64_MAX) continue;
       std::string values;
-      forNames(text, [&](std::string_view name) {
-        if (name != "N") values += (values.empty() ? "" : ", ") + std::string(name) + " = " + std::to_string(computedExtent(name, extents));
-      });
+      for (std::size_t e = 0; e < extents.size(); ++e)
+        if (mentions(text, manifest.extents[e]))
+          values += (values.empty() ? "" : ", ") + manifest.extents[e] + " = " + std::to_string(extents[e]);
       return Error{Error::Code::BadInput, "`" + manifest.member + "`: the extent `" + text + "` of `" + manifest.arguments[i].name +
                                               "` is beyond 64 bits, with " + values};
     }
