@@ -110,7 +110,8 @@ Result<Adversary> Adversary::create(std::span<const Kernel> kernels, const RunRe
                      "the interpreter knows nothing of " + unknown + ", which `" + manifest.member + "` has"};
     } else {
       emu::CompileError error;
-      module = emu::KernelModule::compile(kernel.cuda, std::span(&manifest.entry, 1), error);
+      const auto use = settings.fewRuns ? emu::KernelModule::For::FewRuns : emu::KernelModule::For::ManyRuns;
+      module = emu::KernelModule::compile(kernel.cuda, std::span(&manifest.entry, 1), error, use);
       if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Internal, error.message};
     }
     adversary.parts.push_back(std::make_unique<const Part>(Part{manifest, Reference(manifest), kernel.program, module}));

@@ -26,6 +26,7 @@ public:
     bool events = false;
     bool multicast = true;     ///< the team may have multicast; then some seeds have, and others have not
     bool interpret = false;    ///< the IR itself, instead of the text compiled for the CPU
+    bool fewRuns = true;       ///< not hundreds: then it is the compiler's time that counts
     std::uint32_t firstEpoch = 0; ///< the number of the first launch; 0: 1, or now and then one near the last
     unsigned trace = 0;        ///< how many of the last events of a run to tell of
   };

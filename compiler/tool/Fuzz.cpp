@@ -79,6 +79,10 @@ static void dealStreams(const Subject &subject, const Arguments &arguments, Adve
   };
 }
 
+static std::uint64_t seedsFrom(const Arguments &arguments) {
+  return arguments.number("--seeds", 100, 1, 1'000'000'000);
+}
+
 /// The members, ready to be run under any seed. Says in `what` whether sizes are given.
 static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what) {
   CompileOptions options;
@@ -105,6 +109,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
   Adversary::Settings settings;
   settings.atomicity = atomicityFrom(arguments, kernels);
   settings.interpret = arguments.choice("--on", {"cpu", "interpreter"}) == "interpreter";
+  settings.fewRuns = arguments.has("--replay") || seedsFrom(arguments) <= 16;
   settings.firstEpoch = pickFirstEpoch(first, arguments, 0);
   settings.unequalGrids = arguments.has("--unequal-grids");
   dealStreams(subject, arguments, settings);
@@ -229,7 +234,7 @@ static void printShrunk(const Subject &subject, const Arguments &arguments, cons
 static bool fuzzSubject(const Subject &subject, const Arguments &arguments) {
   const bool replay = arguments.has("--replay");
   Campaign campaign{replay ? arguments.number("--replay", 0, 0, UINT64_MAX) : 0,
-                    replay ? 1 : arguments.number("--seeds", 100, 1, 1'000'000'000) + 1};
+                    replay ? 1 : seedsFrom(arguments) + 1};
   const std::string what = subject.describe(arguments);
   Case one = caseFrom(subject, arguments);
   const Adversary adversary = adversaryFor(subject, arguments, one);

@@ -25,10 +25,12 @@ public:
     std::uint64_t parameterBytes = 0;
   };
 
+  enum class For { ManyRuns, FewRuns }; ///< with few, it is the compiler's time that counts
+
   /// Compiles `cuda` and looks up `entries`. Null with `error` set if that fails. Equal texts are compiled once per
   /// process, as long as a module of them is alive or among the last few made. Safe to call from several threads.
   static std::shared_ptr<const KernelModule> compile(const std::string &cuda, std::span<const std::string> entries,
-                                                     CompileError &error);
+                                                     CompileError &error, For use = For::ManyRuns);
   ~KernelModule();
 
   /// Null if the module was not compiled with that entry.
