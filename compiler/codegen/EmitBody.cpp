@@ -48,6 +48,7 @@ bool BodyEmitter::usesMe() const {
   walk(program.body, [&](const Stmt &s) {
     if (const auto *reduce = std::get_if<Reduce>(&s.op()); reduce && reduce->multicast) ofAll = &reduce->body.front();
     uses |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Signal>(s.op());
+    if (const auto *ranks = std::get_if<ForRanks>(&s.op())) uses |= usesVariable(*ranks); // by its distance from this one
     if (const auto *number = std::get_if<Constant>(&s.op())) uses |= number->number && number->number->uses("me");
     if (const auto *credit = std::get_if<AwaitCredit>(&s.op())) uses |= credit->peer.uses("me");
     if (const auto *load = std::get_if<Load>(&s.op())) uses |= load->from.index.uses("me") || (load->from.owner && &s != ofAll);

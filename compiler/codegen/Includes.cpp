@@ -14,7 +14,7 @@ struct Header {
   std::vector<llvm::StringRef> names; ///< what it declares in `coll`, namespaces too
 };
 
-/// In the order in which the headers use each other. The first comes with every other.
+/// In the order in which the headers use each other. The first comes with every other but those of `comesWithout`.
 const std::vector<Header> &headers() {
   static const std::vector<Header> list = {
       {"packet", {"u8", "u16", "u32", "u64", "F16", "BF16", "Team", "Launch", "rankAt", "hopTo", "OnePacket", "AnyPackets",
@@ -52,6 +52,11 @@ const std::vector<Header> &headers() {
   return list;
 }
 
+/// Whether a header is one of those that know nothing of packets.
+bool comesWithout(llvm::StringRef file) {
+  return file == "chunks" || file == "credit" || file == "split" || file == "index" || file == "trace";
+}
+
 /// The names that follow `coll::` in the text, its comments too.
 llvm::StringSet<> namesIn(llvm::StringRef text) {
   constexpr llvm::StringLiteral kScope = "coll::";
@@ -75,7 +80,7 @@ std::vector<llvm::StringRef> includesFor(llvm::StringRef text) {
   }
   // A name that the list lacks: right, if slower, and test/codegen/includes.test shows it.
   if (!names.empty()) return {"device"};
-  if (files.size() > 1) files.erase(files.begin());
+  if (!llvm::all_of(llvm::drop_begin(files), comesWithout)) files.erase(files.begin());
   return files;
 }
 
