@@ -259,6 +259,7 @@ bool Dataflow::perform(int rank, const Step &step) {
 void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
   if (step.everyRow) return loadRow(rank, step);
+  if (step.perRow) return loadColumn(rank, step);
   const std::uint64_t base = sizes.begin(step);
   if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
@@ -309,6 +310,22 @@ void Dataflow::loadRow(int rank, const Step &step) {
   const Segment row = scratch.front();
   Segment all = symbols.apply(Symbols::kEveryRow, {classes.begin(r.packets), classes.ends[r.packets], row.node, 0}, row.shift);
   value(r, step.value).assign(1, all);
+}
+
+/// The same of a number for each row, which all threads of the row read.
+void Dataflow::loadColumn(int rank, const Step &step) {
+  Rank &r = ranks[rank];
+  const std::uint64_t begin = sizes.begin(step), n = sizes.elements(step.rows, step.number);
+  const std::string name = "`" + program.buffers[step.buffer].name + "`";
+  if (begin + n > storage[rank].size(step.buffer))
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {}, name + " has not one element for each row", "");
+  conflict(rank, storage[rank].load(step, {causality, rank, r.packets}, begin, 0, n, scratch, true));
+  if (scratch.size() != 1)
+    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                  name + " is read along rows after parts of it were written", "");
+  const Segment column = scratch.front();
+  const Segment all{classes.begin(r.packets), classes.ends[r.packets], column.node, std::int64_t(sizes.pieceBegin(step.length, step.piece))};
+  value(r, step.value).assign(1, symbols.apply(Symbols::kSpread, all, column.shift - std::int64_t(sizes.pieceBegin(step.rows, step.piece))));
 }
 
 /// What is constant along a row goes to one element for it, which one of the row's threads stores.

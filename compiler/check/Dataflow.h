@@ -101,6 +101,7 @@ private:
   bool barrier(const Step &step);
   void control(int rank, const Step &step);
   void load(int rank, const Step &step, std::uint64_t n);
+  void loadColumn(int rank, const Step &step);
   void loadRow(int rank, const Step &step);
   void store(int rank, const Step &step, std::uint64_t n);
   void storeRows(int rank, const Step &step);

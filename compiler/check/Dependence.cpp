@@ -31,7 +31,7 @@ void Dependence::follow(Step &step, int rank) {
   const bool own = step.a != ir::kNone && step.index == rank;
   int result = kUnknown;
   switch (step.kind) {
-  case Kind::Load: result = step.counts == ir::kNone && !step.everyRow ? entryOf({}) : kUnknown; break;
+  case Kind::Load: result = step.counts == ir::kNone && !step.everyRow && !step.perRow ? entryOf({}) : kUnknown; break;
   case Kind::Read:
     step.mark = reads++;
     result = own ? of(step.a) : entryOf({step.mark});

@@ -106,6 +106,7 @@ private:
     for (const ir::FormulaNode &node : e.formula) values.push_back(valueOf(e, node, me, variable, elements, values));
     Content expected = values.back();
     if (e.formula.back().spread != ir::Spread::Element) {
+      if (elements == 0) return true; // of rows without elements nothing is promised
       const Segment first = expected.front();
       expected.assign(1, {0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0});
     }
@@ -206,6 +207,7 @@ private:
 
   Segment input(const ir::FormulaNode &node, int rank, std::uint64_t elements, const ir::Index::Lookup &lookup) {
     const Segment all{0, elements, symbols.input(rank, node.source.buffer), begin(node.source, lookup)};
+    if (node.perRow) return symbols.apply(Symbols::kSpread, {0, elements, all.node, 0}, all.shift);
     return node.everyRow ? symbols.apply(Symbols::kEveryRow, {0, elements, all.node, 0}, all.shift) : all;
   }
 

@@ -55,6 +55,7 @@ private:
   Dependence flow{program, out};
   ir::SourceOffset current = 0; ///< of the statement
   bool inPackets = false;
+  std::vector<std::pair<ir::ThreadMap, std::string>> maps; ///< that loops have, by number
   int loopLength = 0; ///< of the packet loop
 
   std::vector<Step> &steps() { return out.variants.back().steps.back(); }
@@ -214,7 +215,8 @@ private:
           Step step{Step::Kind::Load};
           step.where = s.where, step.value = s.result;
           setSlice(step, s.from);
-          if ((step.everyRow = s.everyRow)) step.rows = step.length, setLength(step, program.values[s.result].length);
+          step.everyRow = s.everyRow, step.perRow = s.perRow;
+          if (s.everyRow || s.perRow) step.rows = step.length, setLength(step, program.values[s.result].length);
           if (const auto &count = program.values[s.result].count)
             step.counts = count->element.buffer, step.detail = evaluate(count->element.index);
           emit(step);
@@ -415,12 +417,21 @@ private:
     steps().push_back(step);
   }
 
+  /// Which thread has a packet: by rows that follows from how long they are.
+  int mapNumber(const ir::PacketLoop &s) {
+    const std::pair way(s.map, s.rows ? s.domain.extents.back() : std::string());
+    const auto known = llvm::find(maps, way);
+    if (known != maps.end()) return int(known - maps.begin());
+    maps.push_back(way);
+    return int(maps.size()) - 1;
+  }
+
   void packetLoop(const ir::PacketLoop &s) {
     const int begin = int(steps().size());
     Step loop{Step::Kind::Packets};
     loop.where = s.where;
     loop.length = loopLength = lengthNumber(s.domain);
-    loop.number = int(s.map);
+    loop.number = mapNumber(s);
     out.maps = std::max(out.maps, loop.number + 1);
     steps().push_back(loop);
     inPackets = true;

@@ -130,7 +130,7 @@ bool Symbols::isA(Node node, DType type) const {
   if (node == kUnwritten) return false;
   if (node < firstOperation) return program.buffers[(node - 1) % buffers].dtype == type;
   const Operation &o = operations[node - firstOperation];
-  return o.op == kConverts + int(type) || (o.op == kEveryRow && isA(o.left, type));
+  return o.op == kConverts + int(type) || ((o.op == kEveryRow || o.op == kSpread) && isA(o.left, type));
 }
 
 void Symbols::map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out) {
@@ -163,7 +163,7 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
   if (o.op == kArgument) return program.scalars[std::size_t(o.delta)].name;
   if (depth == 0) return "…";
   const std::string left = text(o.left, at, depth - 1);
-  if (o.op == kEveryRow) return left;
+  if (o.op == kEveryRow || o.op == kSpread) return left;
   if (o.op == kPrefix) // the right side is an input
     return left + " as far as " + program.buffers[(o.right - 1) % buffers].name + "[" + std::to_string(o.delta) +
            "] of rank " + std::to_string((o.right - 1) / buffers) + " says";

@@ -57,6 +57,7 @@ public:
     kPrefix = 144,    ///< the operand as far as element `delta` of the right one, a number, says
     kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
     kOfRow,           ///< element r is that of row r, `delta` further
+    kSpread,          ///< element e is that of its row's number, `delta` further
     kFolds = 176,     ///< + ReduceOp; see fold()
     kConstant = 192,  ///< its bits are `delta`
     kWhole,           ///< the whole number `delta`

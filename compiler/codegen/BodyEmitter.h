@@ -45,17 +45,20 @@ private:
   bool givesInLoop = false;                     ///< whether credits are still to be given, in the next packet loop
   std::string give;                             ///< what gives them in this packet loop, until it has been written
   bool needsEpoch = false;                      ///< whether this packet loop has yet to read the epoch
+  bool byRows = false;                          ///< whether any packet loop goes by rows
   bool inRows = false;                          ///< whether a packet is number `k` of a thread in a `row`
   std::string hopVariable;                      ///< the loop variable whose rank is `hop` places after this one
 
   // ---- EmitBody.cpp: what the whole body needs ----
   void scalar(const Scalar &s);
   bool usesMe() const;
+  /// Before loops of which one meets and another need not have a packet for each thread.
+  void beginFirst();
   /// Declares the pieces of vectors of this length, unless they are.
   void split(const Length &length);
-  std::string piecesOf(const Length &length) const { return length.ofRows ? "pieces" : names.pieces.at(length.extents); }
-  /// What the rows are that are split; there is no other split beside it.
-  std::optional<std::vector<std::string>> splitRows() const;
+  std::string piecesOf(const Length &length) const;
+  /// The way that a vector's packets are gone over: a kernel by rows has shapes of rows, and goes any way over others.
+  std::string shape() const { return byRows && !inRows ? "coll::AnyPackets" : "Shape"; }
   /// The chunk loop around the whole body. Vectors are indexed by packet `i`, slots by packet `k` of the chunk.
   void chunks();
   /// Begins a paragraph of something that all threads do, and read the epoch for unless told otherwise.
@@ -100,7 +103,7 @@ private:
   /// How many packets a vector has.
   std::string packetsOf(const Length &domain) const;
   std::string domainText(const Length &domain) const;
-  static bool exchanges(const PacketLoop &loop);
+  static bool exchanges(const Block &body);
   /// The epoch is read after the first payload is on its way, and before anything that only some packets do.
   void readEpoch();
   /// Statements whose vectors may be too short for packet `i` go under one `if`, as many as follow each other.

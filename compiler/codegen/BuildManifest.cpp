@@ -42,7 +42,7 @@ void addSteps(const Ensures &e, int ranks, int me, const Index::Lookup &lookup, 
     Manifest::Promise::Step step;
     step.kind = Manifest::Promise::Step::Kind(int(node.kind));
     step.dtype = node.dtype, step.op = node.op, step.value = node.value, step.scalar = node.scalar;
-    step.group = node.group, step.a = node.a, step.b = node.b;
+    step.group = node.group, step.perRow = node.perRow, step.a = node.a, step.b = node.b;
     if (node.number) step.whole = node.number->evaluate(lookup);
     if (node.kind == Kind::Map) step.function = keyword(node.function).str();
     if (node.kind == Kind::RowReduce) step.function = keyword(node.rowOp).str();
@@ -119,12 +119,24 @@ bool namesScalars(const Program &program) {
   return llvm::any_of(program.scalars, [](const Scalar &s) { return s.isIndex(); });
 }
 
-/// Whether the packet loops go by rows: all do if one does.
-bool byRows(const Program &program) {
-  return llvm::any_of(program.body, [](const Stmt &s) {
+/// Whether the packet loops over vectors of this length, and over pieces of it, go by rows.
+bool goesByRows(const Program &program, const Length &domain) {
+  bool rows = false;
+  walk(program.body, [&](const Stmt &s) {
     const auto *loop = std::get_if<PacketLoop>(&s.op());
-    return loop && loop->rows;
+    rows |= loop && loop->rows && loop->domain.extents == domain.extents;
   });
+  return rows;
+}
+
+/// The elements that a row is a multiple of.
+unsigned rowUnitOf(const Program &program, const Length &domain) {
+  unsigned unit = 1;
+  walk(program.body, [&](const Stmt &s) {
+    const auto *reduce = std::get_if<RowReduce>(&s.op());
+    if (reduce && program.values[reduce->value].length.extents == domain.extents) unit = std::max(unit, reduce->group); // powers of two
+  });
+  return unit;
 }
 
 /// What the addresses of arguments are multiples of where packets are whole: what is of a wider type than the packets' takes
@@ -209,13 +221,17 @@ Manifest buildManifest(const Program &program) {
   m.chunkPackets = program.chunkPackets();
   const std::uint64_t whole = program.bulkUnits() ? 16 : program.pieceElements() * size; // bytes
   m.wholeUnit = std::max<std::uint64_t>(1, whole / size);
-  if (hasPieces(program)) // which are whole units of 16 bytes
+  if (hasPieces(program) && !program.goesByRows()) // which are whole units of 16 bytes
     m.wholeUnit = std::uint64_t(program.ranks) * std::max<std::uint64_t>(1, std::lcm(whole, std::uint64_t(16)) / size);
-  for (const Length &domain : program.domains()) {
-    const bool split = domain.kind == Length::Kind::Piece;
+  std::vector<Length> domains = program.domains();
+  llvm::stable_sort(domains, [&](const Length &a, const Length &b) { return goesByRows(program, a) > goesByRows(program, b); });
+  for (const Length &domain : domains) {
+    const bool split = domain.kind == Length::Kind::Piece, rows = goesByRows(program, domain);
     const std::uint64_t capacity = capacityOf(program, domain);
-    if (m.domain.extents.empty()) m.domain = {domain.extents, split, byRows(program), program.hasCounts()}, m.capacity = capacity;
-    else m.otherDomains.push_back({domain.extents, split, capacity});
+    if (m.domain.extents.empty())
+      m.domain = {domain.extents, split, rows, program.hasCounts()}, m.capacity = capacity, m.rowUnit = rowUnitOf(program, domain);
+    else
+      m.otherDomains.push_back({domain.extents, split, capacity, rows, rowUnitOf(program, domain)});
   }
   const auto counts = [](const Mailbox &box) { return adds(box.sync); };
   if (llvm::any_of(program.mailboxes, counts)) m.needs.push_back("p2p-atomics");
@@ -235,9 +251,6 @@ Manifest buildManifest(const Program &program) {
     const unsigned piece = wire.pieceBytes(), unit = std::min(16u, piece & -piece);
     m.maxRowPackets = kRowUnits / (wire.together / 8 * 15 * (piece / unit)) * wire.together;
   }
-  walk(program.body, [&](const Stmt &s) {
-    if (const auto *reduce = std::get_if<RowReduce>(&s.op()); reduce) m.rowUnit = std::max(m.rowUnit, reduce->group); // powers of two
-  });
   return m;
 }
 

@@ -25,10 +25,13 @@ void BodyEmitter::run() {
   out.line("template <class Shape>");
   out.open("__device__ inline void " + Twine(names.function) + "(coll::Launch<N> &launch, const Args &a) {");
   if (usesMe()) written = true, out.line("const coll::u32 me = launch.me();");
-  if (auto rows = splitRows())
-    written = true, out.line("const coll::RowPieces<N> pieces(" + names.product(*rows) + "); // split_rows(…, N)");
+  walk(program.body, [&](const Stmt &s) {
+    const auto *loop = std::get_if<PacketLoop>(&s.op());
+    byRows |= loop && loop->rows;
+  });
   for (const Value &v : program.values)
-    if (v.length.kind == Length::Kind::Piece && !v.length.ofRows) split(v.length);
+    if (v.length.kind == Length::Kind::Piece) split(v.length);
+  if (byRows && program.domains().size() > 1 && exchanges(program.body)) beginFirst();
   if (program.chunks) chunks();
   else for (const Stmt &stmt : program.body) outer(stmt);
   if (names.trace) out.line("coll::stamp(coll::kReceived);");
@@ -60,19 +63,26 @@ bool BodyEmitter::usesMe() const {
   return uses;
 }
 
+static std::vector<std::string> rowsOf(const Length &length) { return {length.extents.begin(), length.extents.end() - 1}; }
+
 void BodyEmitter::split(const Length &length) {
-  std::string &name = names.pieces[length.extents];
+  std::string &name = length.ofRows ? names.rowPieces[rowsOf(length)] : names.pieces[length.extents];
   if (!name.empty()) return;
-  name = names.pieces.size() == 1 ? "pieces" : names.names.unique("pieces"); // which is kept for the first
+  name = names.pieces.size() + names.rowPieces.size() == 1 ? "pieces" : names.names.unique("pieces"); // which is kept for the first
   written = true;
-  out.line("const coll::Pieces<Shape, " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> " + name +
+  if (length.ofRows)
+    return out.line("const coll::RowPieces<N> " + name + "(" + names.product(rowsOf(length)) + "); // split_rows(…, N)");
+  out.line("const coll::Pieces<" + shape() + ", " + Twine(program.mailed ? std::string(cudaName(program.dtype)) : "T") + ", N> " + name +
            "(" + names.product(length.extents) + "); // split(…, N)");
 }
 
-std::optional<std::vector<std::string>> BodyEmitter::splitRows() const {
-  for (const Value &v : program.values)
-    if (v.length.isPieceOfRows()) return std::vector<std::string>(v.length.extents.begin(), v.length.extents.end() - 1);
-  return std::nullopt;
+std::string BodyEmitter::piecesOf(const Length &length) const {
+  return length.ofRows ? names.rowPieces.at(rowsOf(length)) : names.pieces.at(length.extents);
+}
+
+void BodyEmitter::beginFirst() {
+  out.line("launch.begin(); // all threads: not every one has a packet in each loop");
+  begun = written = true;
 }
 
 void BodyEmitter::chunks() {
@@ -148,6 +158,7 @@ std::string BodyNames::computed(const std::string &extent) const {
 std::string BodyNames::product(const std::vector<std::string> &authorExtents) const {
   std::string text;
   for (const std::string &e : authorExtents) {
+    if (e == "1" && authorExtents.size() > 1) continue;
     if (!text.empty()) text += " * ";
     auto it = extents.find(e);
     if (isComputed(e)) {

@@ -15,6 +15,7 @@ struct BodyNames {
   std::map<std::string, std::string> buffers, extents, scalars, boxes; ///< the author's name to that in the text
   std::map<std::string, std::string> buffersOfAll; ///< the same for an argument of all ranks at once
   std::map<std::vector<std::string>, std::string> pieces; ///< extents of what is split to the name of its pieces
+  std::map<std::vector<std::string>, std::string> rowPieces; ///< the same of what is split by rows: how many there are
   std::string regionsOfAll;                        ///< the same for their regions
   std::map<ir::ValueId, std::string> kept;         ///< what lies in memory between loops, to the type that says where
   bool trace = false;                                          ///< stamps are written

@@ -26,7 +26,7 @@ void BodyEmitter::loadThenSend(const For &s) {
     out.directive("#pragma unroll");
     openFor(s);
     valueNames[load.result] = packets + "[" + variable + "]";
-    out.line(loads ? nameOf(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + ");"
+    out.line(loads ? nameOf(load.result) + " = coll::load<" + shape() + ", Packet>(launch, " + place(load.from) + ");"
                    : sendText(std::get<Send>(s.body[1].op()), hop(std::get<Send>(s.body[1].op()).peer)));
     closeFor(s);
   }
@@ -69,7 +69,7 @@ void BodyEmitter::eachRank(const ForRanks &loop) {
   const auto *store = loop.body.size() == 1 ? std::get_if<Store>(&loop.body.front().op()) : nullptr;
   if (store && !usesVariable(loop)) {
     hopVariable = loop.variable;
-    return out.line("for (int hop = 0; hop < N; ++hop) coll::store<Shape>(launch, " + place(store->to) + ", " +
+    return out.line("for (int hop = 0; hop < N; ++hop) coll::store<" + shape() + ">(launch, " + place(store->to) + ", " +
                     nameOf(store->value) + ");");
   }
   openHops(loop, others ? 1 : 0);
@@ -96,7 +96,7 @@ bool BodyEmitter::multicast(const ForRanks &loop, bool others) {
              boxName(send->box) + ">(launch, a." + names.regionsOfAll + ", " + text(send->slot) + ", " + slotPacket + ", " +
              packetFor(send->box, send->value) + ");");
   else if (store && store->multicast)
-    out.line("coll::storeToAll<Shape>(launch, " + placeOfAll(store->to) + ", " + nameOf(store->value) + ");");
+    out.line("coll::storeToAll<" + shape() + ">(launch, " + placeOfAll(store->to) + ", " + nameOf(store->value) + ");");
   else
     return false;
   return true;
@@ -136,7 +136,7 @@ void BodyEmitter::loadThenSend(const ForRanks &loop, bool others) {
   out.line("Packet " + Twine(packets) + "[N]; // by how many places the rank is after me");
   out.directive("#pragma unroll");
   openHops(loop, others ? 1 : 0);
-  out.line(packets + "[hop] = coll::load<Shape, Packet>(launch, " + place(load.from) + ");");
+  out.line(packets + "[hop] = coll::load<" + shape() + ", Packet>(launch, " + place(load.from) + ");");
   out.close("}");
   if (store) return storeEach(loop, *store, packets);
   const Send &send = std::get<Send>(loop.body[1].op());
@@ -152,7 +152,7 @@ void BodyEmitter::loadThenSend(const ForRanks &loop, bool others) {
 void BodyEmitter::storeEach(const ForRanks &loop, const Store &store, const std::string &packets) {
   out.directive("#pragma unroll");
   openHops(loop, 0);
-  out.line("coll::store<Shape>(launch, " + place(store.to) + ", " + packets + "[hop]);");
+  out.line("coll::store<" + shape() + ">(launch, " + place(store.to) + ", " + packets + "[hop]);");
   out.close("}");
 }
 

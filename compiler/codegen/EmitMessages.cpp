@@ -7,6 +7,7 @@ namespace {
 /// `forall p in ranks: prefix(x[p], n[p]) -> p.box[me]`, as expressions of the text.
 struct MessagesOut {
   std::string box, slot;
+  std::string shape;     ///< the way that the vector is gone over
   std::string packet;    ///< its number in the vector
   std::string place;     ///< and in the slot
   std::string rank;      ///< the loop's variable
@@ -40,7 +41,7 @@ std::string load(const MessagesOut &out, const std::string &vector, const std::s
 
 /// All that there is of a packet, so that nothing waits for the count; what is beyond it is not sent.
 std::string loadAhead(const MessagesOut &out, const std::string &vector) {
-  return "coll::load<Shape, Packet>(launch, " + vector + ", " + out.packet + ", " + out.length + ")";
+  return "coll::load<" + out.shape + ", Packet>(launch, " + vector + ", " + out.packet + ", " + out.length + ")";
 }
 
 std::string count(const MessagesOut &out, const std::string &index) {
@@ -114,7 +115,7 @@ void BodyEmitter::sendMessages(const ForRanks &loop) {
   own.index = own.index.substitute(loop.variable, Index::variable("me"));
   const std::string counts = "a." + names.buffers.at(program.buffers[element.buffer].name) + ", ";
   MessagesOut text;
-  text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = "i", text.place = packetInVector();
+  text.shape = shape(), text.box = boxName(send.box), text.slot = this->text(send.slot), text.packet = "i", text.place = packetInVector();
   text.rank = variables.at(loop.variable);
   text.vector = base(load.from), text.own = base(own);
   text.count = counts + this->text(element.index);
@@ -138,8 +139,8 @@ void BodyEmitter::loadMessage(const Load &load) {
   out.line("const coll::u32 " + Twine(count) + " = coll::countAt(launch, a." +
            names.buffers.at(program.buffers[element.buffer].name) + ", " + text(element.index) + ", " +
            names.product(load.from.length.extents) + ");");
-  if (isPacket(load.result)) out.line(declarator(load.result) + " = coll::load<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
-  else out.line(declareElementsOf(load.result) + " = coll::loadElements<Shape, Packet>(launch, " + place(load.from) + "); // all there may be");
+  if (isPacket(load.result)) out.line(declarator(load.result) + " = coll::load<" + shape() + ", Packet>(launch, " + place(load.from) + "); // all there may be");
+  else out.line(declareElementsOf(load.result) + " = coll::loadElements<" + shape() + ", Packet>(launch, " + place(load.from) + "); // all there may be");
 }
 
 ValueId BodyEmitter::messageRead(const Stmt &stmt) const {

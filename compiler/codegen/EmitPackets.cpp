@@ -16,11 +16,11 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
     begun = true;
     return;
   }
-  needsEpoch = !begun && exchanges(loop);
+  needsEpoch = !begun && exchanges(loop.body);
   declareMessages(loop);
   const std::string packets = program.chunks ? "chunks.size(c)" : packetsOf(loop.domain);
   if (std::exchange(givesInLoop, false)) give = "Credits::give(launch, " + slotPacket + ", " + packets + ");";
-  out.open("Shape::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
+  out.open(shape() + "::forEach(launch, " + Twine(packets) + ", [&](coll::u32 " + slotPacket + ") {");
   if (program.chunks) out.line("const coll::u32 i = chunks.first(c) + " + Twine(slotPacket) + ";");
   opened = true;
   takeKept(loop);
@@ -73,9 +73,9 @@ std::string BodyEmitter::domainText(const Length &domain) const {
   return domain.kind == Length::Kind::Piece ? piecesOf(domain) + ".piece" : names.product(domain.extents);
 }
 
-bool BodyEmitter::exchanges(const PacketLoop &loop) {
+bool BodyEmitter::exchanges(const Block &body) {
   bool found = false;
-  walk(loop.body, [&](const Stmt &s) {
+  walk(body, [&](const Stmt &s) {
     found |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<Poll>(s.op()) ||
              std::holds_alternative<Read>(s.op());
   });
@@ -96,7 +96,9 @@ void BodyEmitter::block(const Block &stmts) {
     namePiece(stmts[at]);
     const std::string guard = guardOf(stmts[at]);
     std::size_t end = at + 1;
-    while (end < stmts.size() && guardOf(stmts[end]) == guard) ++end;
+    const auto isNumber = [&](const Stmt &s) { return Expressions::defines(s) && program.values[resultOf(s)].spread == Spread::Everywhere; };
+    for (std::size_t next = end; next < stmts.size() && (isNumber(stmts[next]) || guardOf(stmts[next]) == guard);)
+      if (!isNumber(stmts[next++])) end = next;
     if (!guard.empty()) {
       announce(whereOf(stmts[at]));
       readEpoch();
@@ -221,8 +223,8 @@ const Length *BodyEmitter::lengthOf(const Stmt &stmt) const {
 
 std::string BodyEmitter::reaches(const Length &length) const {
   if (length.kind != Length::Kind::Piece) return "";
-  if (length.ofRows) return "pieces.has(" + text(length.index) + ", row.number)";
-  return "coll::reaches<Shape, Packet>(i, " + piecesOf(length) + ".size(" + text(length.index) + "))";
+  if (length.ofRows) return piecesOf(length) + ".has(" + text(length.index) + ", row.number)";
+  return "coll::reaches<" + shape() + ", Packet>(i, " + piecesOf(length) + ".size(" + text(length.index) + "))";
 }
 
 void BodyEmitter::inner(const Stmt &stmt) {

@@ -87,7 +87,7 @@ std::string BodyEmitter::placeOfAll(const Slice &slice) const {
   if (inRows) {
     const bool row = slice.length.kind == Length::Kind::Row, piece = slice.length.isPieceOfRows();
     const std::string begin = row     ? factor(number) + " * (" + elements + ") + "
-                              : piece ? "pieces.begin(" + number + ")" + ofRow(slice.length) + " + "
+                              : piece ? piecesOf(slice.length) + ".begin(" + number + ")" + ofRow(slice.length) + " + "
                                       : "";
     return base + begin + "row.number * row.length, row.packet(k), row.length";
   }

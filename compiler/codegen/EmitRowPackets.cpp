@@ -104,6 +104,11 @@ void RowsEmitter::load(const Load &s) {
          narrow ? Expressions::Form::Packet : Expressions::Form::Elements, condition);
 }
 
+void RowsEmitter::loadOne(const Load &s) {
+  body.announce(s.where);
+  assignNumber(s.result, nameFor(s.result), "row.loadOne(" + base(s.from) + ")");
+}
+
 void RowsEmitter::assignNumber(ValueId v, const std::string &wanted, const std::string &expression) {
   if (auto declared = outliving.find(v); declared != outliving.end()) {
     out.line(declared->second + " = " + expression + ";");
@@ -255,12 +260,22 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
       out.line(values.text(s->variable) + " = " + stripped(values.elements(s->value)) + ";");
       continue;
     }
+    if (const auto *s = std::get_if<Load>(&stmt->op())) {
+      loadOne(*s);
+      continue;
+    }
     values.define(*stmt);
     const ValueId v = resultOf(*stmt);
+    if (isSameNumber(*stmt) && !outliving.count(v)) continue;
     if (program.values[v].spread == Spread::Everywhere || (usedByNumbersAlone(v) && !outliving.count(v))) continue;
     out.from(lineOf(program, BodyEmitter::whereOf(*stmt)));
     assignNumber(v, program.values[v].name.empty() ? "scale" : program.values[v].name, stripped(values.elements(v)));
   }
+}
+
+bool RowsEmitter::isSameNumber(const Stmt &stmt) const {
+  const auto *map = std::get_if<Map>(&stmt.op());
+  return map && map->function == Function::Convert && program.values[map->result].dtype == ast::accumulatorOf(program.values[map->a].dtype);
 }
 
 bool RowsEmitter::usedByNumbersAlone(ValueId v) const {

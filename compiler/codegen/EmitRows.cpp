@@ -31,8 +31,10 @@ void RowsEmitter::run(const PacketLoop &loop) {
   std::vector<std::string> rows = loop.domain.extents;
   const std::string length = rows.back();
   rows.pop_back();
-  const std::string count = loop.domain.isPieceOfRows() ? "pieces.rows" : names.product(rows);
-  out.open("coll::forRows<Shape, Packet>(launch, " + count + ", " + names.product({length}) + ", [&](const auto &row) {");
+  const std::string count = loop.domain.isPieceOfRows() ? body.piecesOf(loop.domain) + ".rows" : names.product(rows);
+  const bool mayBeEmpty = program.domains().size() > 1; // where another vector has elements
+  out.open("coll::forRows<Shape, Packet>(launch, " + (mayBeEmpty ? names.product({length}) + " ? " + count + " : 0" : count) + ", " +
+           names.product({length}) + ", [&](const auto &row) {");
   Groups groups;
   kept = body.keptIn(loop);
   group(loop.body, groups);
@@ -59,7 +61,7 @@ Spread RowsEmitter::spreadOf(const Stmt &stmt) const {
 }
 
 RowsEmitter::Group::Kind RowsEmitter::kindOf(const Stmt &stmt) const {
-  if (std::holds_alternative<Load>(stmt.op())) return Group::Loads;
+  if (const auto *load = std::get_if<Load>(&stmt.op())) return load->perRow ? Group::Numbers : Group::Loads;
   bool sends = false;
   BodyEmitter::each(stmt, [&](const Stmt &s) {
     sends |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<AwaitCredit>(s.op());
@@ -98,7 +100,8 @@ void RowsEmitter::group(const Block &stmts, Groups &groups) {
     return Expressions::defines(s) && (spreadOf(s) == Spread::Everywhere || program.values[resultOf(s)].everyRow);
   };
   for (std::size_t at = 0; at < stmts.size();) {
-    const Length *piece = std::holds_alternative<Load>(stmts[at].op()) || anywhere(stmts[at]) ? nullptr : body.guardedBy(stmts[at]);
+    const auto *load = std::get_if<Load>(&stmts[at].op());
+    const Length *piece = (load && !load->perRow) || anywhere(stmts[at]) ? nullptr : body.guardedBy(stmts[at]);
     if (!piece) {
       group(stmts[at++], groups);
       continue;

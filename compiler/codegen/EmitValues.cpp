@@ -10,6 +10,7 @@ bool BodyEmitter::isInline(const Stmt &stmt) {
 
 bool BodyEmitter::isElements(const Stmt &stmt) const {
   const DType type = program.values[resultOf(stmt)].dtype;
+  if (const auto *load = std::get_if<Load>(&stmt.op()); load && load->perRow) return true;
   if (const auto *map = std::get_if<Map>(&stmt.op())) return !Expressions::makesPacket(program, *map);
   return !std::holds_alternative<Assign>(stmt.op()) && !std::holds_alternative<Constant>(stmt.op()) &&
          !std::holds_alternative<Argument>(stmt.op()) && type != program.packetType();
@@ -52,7 +53,7 @@ void BodyEmitter::assignElements(const Assign &s) {
 
 void BodyEmitter::declareElements(ValueId v) {
   const std::string name = declaredElements[v] = names.names.unique(nameFor(v));
-  out.line(computed.typeOf(v, "Packet::kElements") + " " + name + " = {};");
+  out.line(computed.typeOf(v, program.values[v].spread == Spread::Element ? "Packet::kElements" : "1") + " " + name + " = {};");
   computed.set(v, name, Expressions::Form::Elements);
 }
 
@@ -68,15 +69,16 @@ void BodyEmitter::store(const Store &s) {
     return out.line("row.template storeGroup<" + Twine(program.values[s.value].group) + ">(" + base(s.to) + ", k, " +
                     withoutParentheses(computed.elements(s.value)) + ");");
   if (program.buffers[s.to.buffer].dtype == program.packetType())
-    return out.line("coll::store<Shape>(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::" + computed.storeOf(s.value) + (inPieces() ? "<Shape, Packet>" : "<Shape>") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
+    return out.line("coll::store<" + shape() + ">(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
+  out.line("coll::" + computed.storeOf(s.value) + (inPieces() ? "<" + shape() + ", Packet>" : "<" + shape() + ">") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
   if (program.values[s.result].count) return loadMessage(s);
+  if (s.perRow) return define(s, "row.loadOne(" + base(s.from) + ")");
   if (program.buffers[s.from.buffer].dtype != program.packetType())
-    return define(s, "coll::loadElements<Shape, Packet>(launch, " + place(s.from, s.everyRow) + ")");
-  out.line(declarator(s.result) + " = coll::load<Shape, Packet>(launch, " + place(s.from, s.everyRow) + ");");
+    return define(s, "coll::loadElements<" + shape() + ", Packet>(launch, " + place(s.from, s.everyRow) + ")");
+  out.line(declarator(s.result) + " = coll::load<" + shape() + ", Packet>(launch, " + place(s.from, s.everyRow) + ");");
 }
 
 void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
@@ -90,7 +92,7 @@ void BodyEmitter::reduce(const Reduce &s) {
   const Stmt &from = s.body.front();
   const auto *load = std::get_if<Load>(&from.op());
   if (load && s.multicast)
-    return out.line(declarator(s.result) + " = coll::reduceAll<Shape, " + opName(s.op) + ", Packet>(launch, " +
+    return out.line(declarator(s.result) + " = coll::reduceAll<" + shape() + ", " + opName(s.op) + ", Packet>(launch, " +
                     placeOfAll(load->from) + ");");
   if (load) return reduceRanks(s, *load);
   const auto *poll = std::get_if<Poll>(&from.op());
@@ -118,7 +120,7 @@ void BodyEmitter::reduceRanks(const Reduce &s, const Load &part) {
   const std::string name = wide ? declareElements(s) : declarator(s.result);
   out.open(name + " = coll::reduceRanks" + (wide ? "Wide<" : "<") + opName(s.op) + ", T, Packet, N>([&](coll::u32 " +
            variables.at(s.variable) + ") {");
-  out.line("return coll::load<Shape, Packet>(launch, " + place(part.from) + ");");
+  out.line("return coll::load<" + shape() + ", Packet>(launch, " + place(part.from) + ");");
   out.close("});");
 }
 

@@ -56,28 +56,28 @@ std::uint64_t Manifest::elements(const Argument &argument, const Extents &values
 
 std::uint64_t Manifest::packets(const Extents &values) const {
   const std::uint64_t size = sizeOf(dtype);
-  if (domain.rows) {
-    const std::uint64_t row = product({domain.extents.back()}, ranks, values);
-    return row ? product(domain.extents, ranks, values) / row * llvm::divideCeil(row * size, packetBytes) : 0;
-  }
-  const auto packetsOf = [&](const std::vector<std::string> &extents, bool split) {
+  const auto packetsOf = [&](const std::vector<std::string> &extents, bool split, bool rows) {
+    if (rows) {
+      const std::uint64_t row = product({extents.back()}, ranks, values);
+      return row ? product(extents, ranks, values) / row * llvm::divideCeil(row * size, packetBytes) : 0;
+    }
     std::uint64_t elements = product(extents, ranks, values);
     if (domain.counted) elements = std::max<std::uint64_t>(elements, 1);
     if (split)
       elements = llvm::alignTo(llvm::divideCeil(elements, std::uint64_t(ranks)), std::max<std::uint64_t>(1, 16 / size));
     return llvm::divideCeil(elements * size, packetBytes * packetsTogether) * packetsTogether;
   };
-  std::uint64_t most = packetsOf(domain.extents, domain.split);
-  for (const OtherDomain &other : otherDomains) most = std::max(most, packetsOf(other.extents, other.split));
+  std::uint64_t most = packetsOf(domain.extents, domain.split, domain.rows);
+  for (const OtherDomain &other : otherDomains) most = std::max(most, packetsOf(other.extents, other.split, other.rows));
   return most;
 }
 
 bool Manifest::wholePackets(const Extents &values) const {
-  const std::vector<std::string> &extents = domain.extents;
-  if (domain.rows) return product({extents.back()}, ranks, values) % wholeUnit == 0;
-  return product(extents, ranks, values) % wholeUnit == 0 && llvm::all_of(otherDomains, [&](const OtherDomain &other) {
-           return product(other.extents, ranks, values) % wholeUnit == 0;
-         });
+  const auto isWhole = [&](const std::vector<std::string> &extents) { return product(extents, ranks, values) % wholeUnit == 0; };
+  if (domain.rows) // the others are gone over any way
+    return isWhole({domain.extents.back()}) &&
+           llvm::all_of(otherDomains, [&](const OtherDomain &other) { return !other.rows || isWhole({other.extents.back()}); });
+  return isWhole(domain.extents) && llvm::all_of(otherDomains, [&](const OtherDomain &other) { return isWhole(other.extents); });
 }
 
 namespace {
@@ -133,6 +133,8 @@ void launchRules(llvm::json::OStream &json, const Manifest &m) {
           strings(json, "extents", other.extents);
           json.attribute("split", other.split);
           json.attribute("capacity", other.capacity);
+          if (other.rows) json.attribute("rows", true);
+          if (other.rowUnit > 1) json.attribute("rowUnit", other.rowUnit);
         });
     });
   json.attribute("entry", m.entry);

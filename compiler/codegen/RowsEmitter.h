@@ -110,6 +110,8 @@ private:
   void prepare(ValueId v);
   void compute(const Stmt &stmt);
   void load(const Load &s);
+  /// A number for each row, by all its threads.
+  void loadOne(const Load &s);
   void store(const Store &s);
   /// Whether the packets for all ranks fit into registers, so that all are on their way before the first is sent.
   bool loadsFirst() const { return program.ranks * int((program.wire().payloadBytes + 15) / 16) <= kMaxUnits; }
@@ -130,6 +132,8 @@ private:
   void meet(const RowReduce &s);
   std::string numberType(ValueId v) const;
   void numbers(const std::vector<const Stmt *> &work);
+  /// Whether a number is another as it is computed with.
+  bool isSameNumber(const Stmt &stmt) const;
   /// Whether a number is no more than a part of another, once.
   bool usedByNumbersAlone(ValueId v) const;
 };

@@ -119,7 +119,7 @@ void Builder::checkChunks() {
   walk(program.body, [&](const Stmt &stmt) {
     const auto *store = std::get_if<Store>(&stmt.op());
     const auto *load = std::get_if<Load>(&stmt.op());
-    if (ok && (std::holds_alternative<RowReduce>(stmt.op()) || (load && load->everyRow) || (store && store->perRow))) {
+    if (ok && (std::holds_alternative<RowReduce>(stmt.op()) || (load && (load->everyRow || load->perRow)) || (store && store->perRow))) {
       const auto row = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
       diagnostics.error(DiagnosticKind::Misplaced, {row, row}, "what goes by rows in a `pipeline`, whose chunks end within a row")
           .help("write an algorithm without `pipeline`, with a bound `when bytes <=`");

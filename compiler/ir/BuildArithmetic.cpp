@@ -40,8 +40,8 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   const unsigned group = spread == Spread::Group ? std::max(x.group, y.group) : 0; // scales of unlike groups have unlike extents
   const ValueId v = program.addValue("", length, type, spread);
   program.values[v].group = group, program.values[v].everyRow = everyRow;
-  const auto isRow = [&](ValueId o) { return rows.count(o) || program.values[o].spread == Spread::Everywhere; };
-  if (isRow(a) && (b == kNone || isRow(b)) && program.values[v].spread != Spread::Everywhere) rows.insert(v);
+  const auto stretches = [&](ValueId o) { return stretchable.count(o) || program.values[o].spread == Spread::Everywhere; };
+  if (stretches(a) && (b == kNone || stretches(b)) && program.values[v].spread != Spread::Everywhere) stretchable[v] = {a, b};
   return block->push_back(Map{v, function, a, b, where.begin}), v;
 }
 
@@ -55,7 +55,7 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
   }
   if (of.spread != Spread::Element)
     return slip(DiagnosticKind::WrongArguments, where, "a row function of what is one number for each group", "take it of the matrix, as in `rowmax(abs(m))`"), 0;
-  rows.clear(); // a vector that is reduced is no row of another
+  asItself(value);
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
   program.values[v].group = group;
   return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
@@ -79,34 +79,80 @@ ValueId Builder::converted(ValueId v, DType type, ast::Span where, Block &out) {
   return v;
 }
 
-void Builder::align(ValueId a, ValueId b, ast::Span where) {
+void Builder::align(ValueId &a, ValueId &b, ast::Span where) {
   const Value &x = program.values[a], &y = program.values[b];
   if (x.spread == Spread::Everywhere || y.spread == Spread::Everywhere || x.length.sameDomain(y.length)) return;
   if (x.length.isOneElement() || y.length.isOneElement()) return refuseOneNumber(where);
-  const bool firstIsRow = rows.count(a);
-  if (!firstIsRow && !rows.count(b)) return refuse(where, "vectors of different shape");
-  const Length length = firstIsRow ? y.length : x.length;
-  stretchRows(length, where);
+  const bool second = x.length.extents.size() < y.length.extents.size() || (x.length.isColumn() && !y.length.isColumn() && x.length.extents.size() == y.length.extents.size());
+  Length to = second ? y.length : x.length;
+  if (to.isColumn()) to.extents.back() = (second ? x : y).length.extents.back();
+  a = stretched(a, to, where), b = stretched(b, to, where);
 }
 
 void Builder::refuseOneNumber(ast::Span where) {
   slip(DiagnosticKind::TypeMismatch, where, "a vector of one element does not stretch over a longer one", "declare what is one number as a scalar: `in alpha: f32`");
 }
 
-void Builder::stretchRows(const Length &length, ast::Span where) {
-  if (length.extents.size() < 2) return rows.clear();
+ValueId Builder::stretched(ValueId v, const Length &to, ast::Span where) {
+  const Length length = program.values[v].length;
+  if (!ok || program.values[v].spread == Spread::Everywhere || length.sameDomain(to)) return v;
+  const bool row = length.extents.size() == 1 && to.extents.size() > 1 && length.extents.back() == to.extents.back();
+  const bool column = length.isColumnOf(to);
+  if (!stretchable.count(v)) v = row || column ? madeAgain(v) : kNone;
+  if (v == kNone)
+    return slip(DiagnosticKind::Misplaced, where, "this goes with a matrix, and other threads have its elements than have the matrix's rows",
+                "take it from an `in` argument, or make it as a matrix"), 0;
+  const auto [a, b] = stretchable.at(v);
+  stretchable.erase(v);
+  Value &value = program.values[v];
+  value.length.extents = to.extents;
+  if (row) value.length = to, value.length.index = Index(), value.everyRow = true;
+  else value.spread = Spread::Row;
+  findMaker(v, [&](Stmt &s) {
+    auto *load = std::get_if<Load>(&s.op());
+    if (load) load->everyRow = row, load->perRow = column;
+  });
+  for (const ValueId part : {a, b})
+    if (part != kNone && stretchable.count(part)) stretched(part, to, where);
+  return v;
+}
+
+ValueId Builder::madeAgain(ValueId v) {
+  std::optional<Stmt> copy;
+  findMaker(v, [&](Stmt &s) { copy = s; });
+  if (!copy) return kNone;
+  std::pair<ValueId, ValueId> of{kNone, kNone};
+  if (auto *map = std::get_if<Map>(&copy->op())) {
+    for (ValueId *part : {&map->a, &map->b})
+      if (*part != kNone && program.values[*part].spread != Spread::Everywhere && !stretchable.count(*part))
+        if ((*part = madeAgain(*part)) == kNone) return kNone;
+    of = {map->a, map->b};
+  }
+  const Value value = program.values[v];
+  const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
+  if (auto *load = std::get_if<Load>(&copy->op()); load && program.buffers[load->from.buffer].direction == Direction::In) load->result = fresh;
+  else if (auto *map = std::get_if<Map>(&copy->op())) map->result = fresh;
+  else return kNone;
+  block->push_back(std::move(*copy));
+  stretchable[fresh] = of;
+  return fresh;
+}
+
+void Builder::findMaker(ValueId v, llvm::function_ref<void(Stmt &)> visit) {
   std::vector<Block *> blocks{&program.body, block};
   for (const auto &loop : loops) blocks.push_back(loop.second);
-  for (ValueId v : rows) {
-    if (program.values[v].length.extents.front() != length.extents.back())
-      return refuse(where, "vectors of different shape");
-    program.values[v].length = length, program.values[v].everyRow = true;
-    program.values[v].length.index = Index();
-    for (Block *b : blocks)
-      for (Stmt &s : *b)
-        if (auto *load = std::get_if<Load>(&s.op()); load && load->result == v) load->everyRow = true;
-  }
-  rows.clear();
+  for (Block *b : blocks)
+    for (Stmt &s : *b)
+      if (resultOf(s) == v) return visit(s);
+}
+
+void Builder::asItself(ValueId v) {
+  const auto known = stretchable.find(v);
+  if (known == stretchable.end()) return;
+  const auto [a, b] = known->second;
+  stretchable.erase(known);
+  if (a != kNone) asItself(a);
+  if (b != kNone) asItself(b);
 }
 
 /// `s as T`, which is what a named value is without the cast: it is rounded where it is named.

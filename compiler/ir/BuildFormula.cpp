@@ -170,19 +170,30 @@ private:
     if (clause.formula.back().spread == Spread::Everywhere)
       return refuse(expr.span, "this is one number, and no result can be set to one", "promise what is computed of arguments");
     for (const Node &node : clause.formula)
-      if (node.kind <= Node::Kind::Reduction && node.source.length.extents.size() >= clause.domain.extents.size())
+      if (node.kind <= Node::Kind::Reduction && node.source.length.extents.size() >= clause.domain.extents.size() &&
+          !node.source.length.isColumnOf(clause.domain))
         clause.domain = node.source.length;
+    for (const Node &node : clause.formula) // a number for each row beside a row for all of them
+      if (node.kind <= Node::Kind::Reduction && node.source.length.extents.size() == 1 && clause.domain.isColumn())
+        clause.domain.extents.back() = node.source.length.extents.front();
     for (Node &node : clause.formula) {
       if (node.kind > Node::Kind::Reduction || node.source.length.sameDomain(clause.domain)) continue;
       if (node.source.length.isOneElement() || clause.domain.isOneElement())
         return refuse(expr.span, "a vector of one element does not stretch over a longer one", "declare what is one number as a scalar: `in alpha: f32`");
       const std::vector<std::string> &extents = node.source.length.extents;
+      if (node.source.length.isColumnOf(clause.domain) && node.kind != Node::Kind::Exit) {
+        node.perRow = true, node.spread = Spread::Row;
+        continue;
+      }
       if (node.source.length.kind != Length::Kind::Whole || extents.size() != 1 ||
           extents.front() != clause.domain.extents.back())
         return refuse(expr.span, "a vector is computed with a matrix, and is not one row for all of its rows",
-                      "declare it as a vector that is as long as a row");
+                      "declare it as a vector that is as long as a row, or has one element for each row: `f32[R][1]`");
       node.everyRow = true;
     }
+    for (Node &node : clause.formula)
+      if (node.kind == Node::Kind::Map)
+        node.spread = std::min(clause.formula[std::size_t(node.a)].spread, clause.formula[std::size_t(node.b == kNone ? node.a : node.b)].spread);
     const Spread spread = clause.formula.back().spread;
     if (spread == Spread::Element && !clause.target.length.sameDomain(clause.domain))
       refuse(expr.span, "this is of another length than the result that it is promised of", "promise of each result what is as long");

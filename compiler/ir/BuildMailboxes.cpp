@@ -69,6 +69,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.slot = s.indices.empty() ? Index() : index(*s.indices.front());
   op.value = converted(value(*s.value, out, isOfOtherType(s.mailbox->type)), program.mailboxes[op.box].dtype, s.value->span, out);
   if (!ok) return;
+  asItself(op.value);
   if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row", "send what it is made of, and make it anew where it arrives");
   Mailbox &box = program.mailboxes[op.box];
   if (!box.counted && program.values[op.value].count) {
@@ -99,6 +100,7 @@ void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
   if (!to) return slipOfPart(*s.target);
   const ValueId v = value(*s.value, out);
   if (!ok) return;
+  asItself(v);
   if (!program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
   Store store{*to, v, span.begin};
   if (s.rank) return out.push_back(store);

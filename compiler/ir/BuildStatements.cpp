@@ -40,6 +40,7 @@ void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
   }
   const Value from = program.values[v];
   if (from.spread == Spread::Everywhere) return slipOfNumber(s.value->span);
+  asItself(v);
   const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
   program.values[variable].variable = true, program.values[variable].group = from.group;
   lets[&s] = variable;
@@ -57,19 +58,24 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
     if (const auto *let = std::get_if<const ast::Let *>(&name->ref); let && lets.count(*let)) {
       const Value &to = program.values[lets.at(*let)];
       const ValueId v = converted(value(*s.value, out, to.dtype != program.packetType()), to.dtype, s.value->span, out);
-      if (ok) out.push_back(Assign{lets.at(*let), v, where});
-      return;
+      if (!ok) return;
+      asItself(v);
+      return out.push_back(Assign{lets.at(*let), v, where});
     }
   if (const auto *member = std::get_if<ast::Member>(&s.value->node); member && isCount(*member))
     return storeCount(*s.target, *member, where, out);
   if (const auto *call = prefixIn(*s.target)) return assignPrefix(*call, s, where, out);
   auto to = slice(*s.target);
   if (!to) return slipOfPart(*s.target);
-  const ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
+  ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
   if (!ok) return;
   if (program.values[v].spread == Spread::Everywhere && program.values[v].length.extents.empty())
     program.values[v].length = to->length;
-  stretchRows(to->length, s.value->span);
+  Block *before = std::exchange(block, &out);
+  if (stretchable.count(v)) v = stretched(v, to->length, s.value->span);
+  block = before;
+  if (!ok) return;
+  asItself(v);
   const bool perRow = isPerRow(program.values[v], to->length);
   if (!perRow && !program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
   out.push_back(Store{*to, v, where, perRow});

@@ -62,9 +62,10 @@ ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool
   const Buffer &buffer = program.buffers[from.buffer];
   if (arithmetic && buffer.direction == Direction::In)
     for (const Stmt &s : *block)
-      if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow) return same->result;
+      if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow && !same->perRow) return same->result;
   const ValueId v = program.addValue(buffer.name, from.length, buffer.dtype, Spread::Element);
-  if (from.length.kind == Length::Kind::Whole && from.length.extents.size() == 1) rows.insert(v);
+  const bool row = from.length.kind == Length::Kind::Whole && from.length.extents.size() == 1;
+  if (row || (from.length.isColumn() && buffer.direction == Direction::In && !from.owner)) stretchable[v] = {kNone, kNone};
   block->push_back(Load{v, from, expr.span.begin});
   return v;
 }
@@ -88,6 +89,7 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   if (!ok) return 0;
   if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
     return slipOfLength(expr.span), 0;
+  asItself(op.a), asItself(op.b);
   op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
   out.push_back(op);
   return op.result;
@@ -157,6 +159,7 @@ ValueId Builder::reduceInOrder(const ast::Reduce &r, ReduceOp op, const ast::Exp
   if (from.spread == Spread::Everywhere)
     return slip(DiagnosticKind::WrongArguments, r.body->span, "`reduce` is of vectors, and this is a number that all ranks have alike",
                 "leave the `reduce` out, and of a sum multiply by `N`"), 0;
+  asItself(first);
   ValueId sum = program.addValue(std::string(keyword(op)), from.length, in, from.spread);
   program.values[sum].variable = true, program.values[sum].group = from.group;
   out.push_back(Assign{sum, first, expr.span.begin});

@@ -37,7 +37,9 @@ private:
   bool ok = true;
   std::map<const ast::Let *, ValueId> scales; ///< of what `quant` made
   std::set<const ast::Let *> computedWith;    ///< named in arithmetic somewhere
-  std::set<ValueId> rows; ///< loads of one row, and what is computed of such alone, until it is known what they are rows of
+  /// Loads of one row, or of a number for each row, and what is computed of such alone, by what it is computed of: where they
+  /// meet a matrix they are as long, unless they have been used as they are.
+  std::map<ValueId, std::pair<ValueId, ValueId>> stretchable;
   Block *block = nullptr; ///< where arithmetic goes
 
   // Build.cpp
@@ -116,10 +118,17 @@ private:
   ValueId quantise(const ast::Let &let, const ast::Call &call, Block &out);
   /// A value as a place takes it: what was accumulated in f32 rounds when it is stored.
   ValueId converted(ValueId v, DType type, ast::Span where, Block &out);
-  /// Two operands go element by element: a row beside a matrix stands for all its rows.
-  void align(ValueId a, ValueId b, ast::Span where);
+  /// Two operands go element by element: a row beside a matrix stands for all its rows, a number for each row for all of it.
+  void align(ValueId &a, ValueId &b, ast::Span where);
   void refuseOneNumber(ast::Span where);
-  void stretchRows(const Length &length, ast::Span where);
+  /// The value as one of this length.
+  ValueId stretched(ValueId v, const Length &to, ast::Span where);
+  /// The same value made again, by a load or of loads; kNone if it is made of anything else.
+  ValueId madeAgain(ValueId v);
+  /// Calls `visit` for the statement that makes a value, where it lies in a block around.
+  void findMaker(ValueId v, llvm::function_ref<void(Stmt &)> visit);
+  /// It is used with the length that it has.
+  void asItself(ValueId v);
   /// The names that arithmetic computes with: what they stand for is not rounded before.
   bool roundsAName(const ast::Expr &expr) const;
   bool isOfOtherType(const ast::Type &type) const;

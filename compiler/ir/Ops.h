@@ -38,6 +38,9 @@ struct Length {
   bool sameDomain(const Length &other) const;
   bool isPieceOfRows() const { return kind == Kind::Piece && ofRows; }
   /// Whether it is declared as one element, as `f32[1]` is.
+  /// Whether it is declared as a number for each row, as `f32[R][1]` is; and of such rows as another length has.
+  bool isColumn() const { return extents.size() > 1 && extents.back() == "1" && (kind != Kind::Piece || ofRows); }
+  bool isColumnOf(const Length &matrix) const;
   bool isOneElement() const { return kind == Kind::Whole && extents.size() == 1 && extents.front() == "1"; }
   bool operator==(const Length &other) const;
 };
@@ -65,12 +68,13 @@ struct KernelBoundary {
 };
 
 /// result = the slice of an argument, by ordinary loads, in a peer's memory if it has an owner. With `everyRow` the slice
-/// is as long as a row of the result, and every row is it.
+/// is as long as a row of the result, and every row is it; with `perRow` it has one element for each row of the result,
+/// which is constant there.
 struct Load {
   ValueId result;
   Slice from;
   SourceOffset where = 0;
-  bool everyRow = false;
+  bool everyRow = false, perRow = false;
 };
 
 /// The slice of an argument = value, by ordinary stores, in a peer's memory if it has an owner; of a value that is the begin

@@ -99,7 +99,7 @@ private:
         stmt,
         [&](const KernelBoundary &s) { os << (s.side == KernelBoundary::Side::Entry ? " entry" : " exit"); },
         [&](const Load &s) {
-          os << " " << str(s.from) << (s.everyRow ? " for every row" : "");
+          os << " " << str(s.from) << (s.everyRow ? " for every row" : s.perRow ? " along rows" : "");
           if (const auto &count = program.values[s.result].count) os << " up to " << str(count->element);
         },
         [&](const Store &s) {

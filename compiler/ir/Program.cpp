@@ -82,7 +82,7 @@ bool Program::goesByRows() const {
   bool rows = false;
   walk(body, [&](const Stmt &s) {
     rows |= std::holds_alternative<RowReduce>(s.op());
-    if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
+    if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow || load->perRow;
     if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
   });
   rows |= llvm::any_of(values, [](const Value &v) { return v.length.isPieceOfRows(); });
@@ -154,6 +154,13 @@ bool Length::sameDomain(const Length &other) const {
   return (kind == Kind::Piece) == (other.kind == Kind::Piece) && ofRows == other.ofRows && extents == other.extents;
 }
 
+bool Length::isColumnOf(const Length &matrix) const {
+  Length same = matrix;
+  if (!isColumn() || matrix.extents.empty()) return false;
+  same.extents.back() = "1";
+  return sameDomain(same) && !sameDomain(matrix);
+}
+
 bool Length::operator==(const Length &other) const {
   return sameDomain(other) && (kind != Kind::Piece || index == other.index);
 }
@@ -214,7 +221,12 @@ std::uint64_t Program::elements(const Length &length, const Extents &given, cons
 
 std::optional<std::uint64_t> Program::fixedElements(const Length &length) const {
   const auto isNumber = [](const std::string &extent) { return llvm::all_of(extent, llvm::isDigit); };
-  if (goesByRows() || !llvm::all_of(length.extents, isNumber)) return std::nullopt; // rows are whole packets each
+  bool byRows = length.isPieceOfRows();
+  walk(body, [&](const Stmt &s) {
+    const auto *loop = std::get_if<PacketLoop>(&s.op());
+    byRows |= loop && loop->rows && loop->domain.extents == length.extents;
+  });
+  if (byRows || !llvm::all_of(length.extents, isNumber)) return std::nullopt; // rows are whole packets each
   return length.kind == Length::Kind::Piece ? pieceElements(length, {}) : product(length.extents, {});
 }
 

@@ -137,6 +137,7 @@ struct FormulaNode {
   Spread spread = Spread::Element;
   Slice source = {};
   bool everyRow = false; ///< the source is a row, for every row of the target
+  bool perRow = false;   ///< the source has one element for each row of the target
   Index from = {};
   std::string variable = {};
   ReduceOp op = ReduceOp::Sum;

@@ -167,7 +167,7 @@ private:
         [&](const KernelBoundary &) {
           if (&stmt != &program.body.front() && &stmt != &program.body.back()) fail("a boundary inside the program");
         },
-        [&](const Load &s) { slice(s.from, s.everyRow); },
+        [&](const Load &s) { slice(s.from, s.everyRow || s.perRow); },
         [&](const StoreCount &s) { count(s); },
         [&](const Store &s) {
           slice(s.to, s.perRow), use(s.value);

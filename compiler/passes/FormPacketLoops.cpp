@@ -20,6 +20,7 @@ public:
 
   bool run() {
     if (!form(program.body)) return false;
+    dropUnused(program.body);
     markRows();
     return true;
   }
@@ -29,6 +30,7 @@ private:
   Context &context;
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere;
+  std::map<ValueId, ValueId> madeHere; ///< what was made once more for this loop, by what it stands for
   std::map<ValueId, Stmt> again; ///< what can be made once more: loads of inputs, which nobody writes, and numbers
 
   bool form(Block &block) {
@@ -51,7 +53,7 @@ private:
         full.index = Index();
         out.push_back(PacketLoop{full, {}, whereOf(stmt)});
         loop = &std::get<PacketLoop>(out.back().op());
-        definedHere.clear();
+        definedHere.clear(), madeHere.clear();
       }
       if (!reload(stmt)) return false;
       remember(stmt);
@@ -59,6 +61,27 @@ private:
     }
     block = std::move(out);
     return true;
+  }
+
+  /// Loads that have been made once more wherever they are used, and loops that do nothing else.
+  void dropUnused(Block &body) {
+    std::vector<bool> used(program.values.size());
+    for (const Stmt &stmt : program.body)
+      usesOf(stmt, [&](ValueId v) {
+        if (v != kNone) used[std::size_t(v)] = true;
+      });
+    const auto isUnused = [&](const Stmt &s) {
+      const auto *load = std::get_if<Load>(&s.op());
+      return load && !used[std::size_t(load->result)];
+    };
+    for (Stmt &stmt : body) {
+      if (auto *l = std::get_if<PacketLoop>(&stmt.op())) llvm::erase_if(l->body, isUnused);
+      else if (Block *inner = bodyOf(stmt)) dropUnused(*inner);
+    }
+    llvm::erase_if(body, [](const Stmt &s) {
+      const auto *l = std::get_if<PacketLoop>(&s.op());
+      return l && l->body.empty();
+    });
   }
 
   /// Boundaries, barriers, fences; signals and awaits, which whole CTAs do, and loops around them.
@@ -84,7 +107,7 @@ private:
       bool rows = l.domain.isPieceOfRows();
       walk(l.body, [&](const Stmt &s) {
         rows |= std::holds_alternative<RowReduce>(s.op());
-        if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow;
+        if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow || load->perRow;
         if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
       });
       if (rows) matrices.push_back(l.domain.extents);
@@ -120,6 +143,10 @@ private:
         foreign.push_back(v);
     });
     for (ValueId v : foreign) {
+      if (const auto made = madeHere.find(v); made != madeHere.end()) {
+        replaceUses(stmt, v, made->second);
+        continue;
+      }
       auto known = again.find(v);
       if (known == again.end()) {
         if (!keep(stmt, v)) return false;
@@ -129,7 +156,7 @@ private:
       const ValueId fresh = makeAnew(program, copy);
       if (!reload(copy)) return false; // a number may be made of others
       replaceUses(stmt, v, fresh);
-      definedHere.push_back(fresh);
+      definedHere.push_back(fresh), madeHere[v] = fresh;
       loop->body.push_back(std::move(copy));
     }
     return true;

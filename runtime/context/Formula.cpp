@@ -179,12 +179,14 @@ public:
   std::vector<std::uint64_t> run() {
     for (const Step &step : promise.steps) vectors.push_back(source(step));
     bool noRows = false;
-    for (const Vector &v : vectors) elements = std::max<std::uint64_t>(elements, v.values.size());
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      elements = std::max<std::uint64_t>(elements, vectors[i].values.size() * (promise.steps[i].perRow ? length : 1));
     for (std::size_t i = 0; i < vectors.size(); ++i) noRows |= isArgument(promise.steps[i]) && vectors[i].values.empty();
     if (noRows) elements = 0;
     for (std::size_t i = 0; i < vectors.size(); ++i) {
       if (isArgument(promise.steps[i]) && !vectors[i].values.empty() && (noRows || vectors[i].values.size() < elements))
         vectors[i].kind = Vector::Kind::Row;
+      if (promise.steps[i].perRow) vectors[i].kind = Vector::Kind::PerRow;
       compute(promise.steps[i], vectors[i]);
     }
     return std::move(vectors.back().values);
@@ -280,7 +282,10 @@ private:
     if (step.kind != Step::Kind::Map) return;
     const Vector &a = vectors[std::size_t(step.a)], &b = step.b < 0 ? a : vectors[std::size_t(step.b)];
     const Vector &finer = a.kind <= b.kind ? a : b;
+    const auto isOneRow = [&](const Vector &v) { return v.kind == Vector::Kind::Row; };
+    const auto isOfRows = [&](const Vector &v) { return v.kind == Vector::Kind::PerRow || v.kind == Vector::Kind::PerGroup; };
     out.kind = finer.kind, out.group = finer.group;
+    if ((isOneRow(a) && isOfRows(b)) || (isOneRow(b) && isOfRows(a))) out.kind = Vector::Kind::Element;
     out.values.resize(countOf(out));
     for (std::uint64_t i = 0; i < out.values.size(); ++i) {
       const std::uint64_t e = elementOf(out, i);

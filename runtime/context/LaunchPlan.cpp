@@ -75,9 +75,16 @@ LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const
 }
 
 LaunchPlan::LaunchPlan(const Manifest &manifest) : manifest(manifest), domain(sizeOfExtents(manifest.domain.extents)) {
-  if (manifest.domain.rows) row = sizeOfExtents({manifest.domain.extents.back()});
+  const Manifest::Domain &first = manifest.domain;
+  if (first.rows) matrices.push_back(rowsOf(first.extents, first.split, manifest.capacity, manifest.rowUnit));
+  for (const Manifest::OtherDomain &other : manifest.otherDomains)
+    if (other.rows) matrices.push_back(rowsOf(other.extents, other.split, other.capacity, other.rowUnit));
   for (const Manifest::Argument &argument : manifest.arguments) arguments.push_back(sizeOfExtents(argument.extents));
   for (const Manifest::OtherDomain &other : manifest.otherDomains) others.push_back(sizeOfExtents(other.extents));
+}
+
+LaunchPlan::Rows LaunchPlan::rowsOf(const std::vector<std::string> &names, bool split, std::uint64_t capacity, unsigned unit) const {
+  return {sizeOfExtents(names), sizeOfExtents({names.back()}), split, capacity, unit, names.back()};
 }
 
 LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names) const {
@@ -142,7 +149,15 @@ std::uint64_t LaunchPlan::packetsIn(std::uint64_t elements) const {
 }
 
 std::uint64_t LaunchPlan::packetsOfRow(std::span<const std::uint64_t> extents) const {
-  return packetsIn(product(row, extents));
+  std::uint64_t most = 0;
+  for (const Rows &matrix : matrices) most = std::max(most, packetsIn(product(matrix.row, extents)));
+  return most;
+}
+
+std::uint64_t LaunchPlan::rowsIn(const Rows &matrix, std::span<const std::uint64_t> extents) const {
+  const std::uint64_t elements = product(matrix.all, extents);
+  const std::uint64_t rows = elements ? elements / product(matrix.row, extents) : 0;
+  return matrix.split ? (rows + manifest.ranks - 1) / manifest.ranks : rows; // as coll::RowPieces
 }
 
 static unsigned usualCtas(const Manifest &manifest) {
@@ -163,8 +178,9 @@ LaunchShape LaunchPlan::shape(std::span<const std::uint64_t> extents, const Shap
   if (wanted.maxCtas) within.maxCtas = std::min(within.maxCtas, wanted.maxCtas);
   if (wanted.threads)
     within.maxThreads = std::min(within.maxThreads, std::clamp(wanted.threads / 32 * 32, 32u, 512u));
-  const std::uint64_t ofRow = packetsOfRow(extents);
-  return chooseRowShape(ofRow ? packets(extents) / ofRow : 0, ofRow, within);
+  std::uint64_t rows = 0;
+  for (const Rows &matrix : matrices) rows = std::max(rows, rowsIn(matrix, extents));
+  return chooseRowShape(rows, packetsOfRow(extents), within);
 }
 
 std::uint64_t LaunchPlan::mostElements(std::span<const std::uint64_t> extents) const {
@@ -174,15 +190,11 @@ std::uint64_t LaunchPlan::mostElements(std::span<const std::uint64_t> extents) c
 }
 
 std::uint64_t LaunchPlan::packets(std::span<const std::uint64_t> extents) const {
-  const std::uint64_t elements = domainElements(extents);
-  if (manifest.domain.rows) {
-    std::uint64_t rows = elements ? elements / product(row, extents) : 0;
-    if (manifest.domain.split) rows = (rows + manifest.ranks - 1) / manifest.ranks; // as coll::RowPieces
-    return rows * packetsOfRow(extents);
-  }
-  std::uint64_t most = packetsOf(elements, manifest.domain.split);
+  std::uint64_t most = manifest.domain.rows ? 0 : packetsOf(domainElements(extents), manifest.domain.split);
+  for (const Rows &matrix : matrices)
+    most = std::max(most, rowsIn(matrix, extents) * packetsIn(product(matrix.row, extents)));
   for (std::size_t o = 0; o < others.size(); ++o)
-    most = std::max(most, packetsOf(product(others[o], extents), manifest.otherDomains[o].split));
+    if (!manifest.otherDomains[o].rows) most = std::max(most, packetsOf(product(others[o], extents), manifest.otherDomains[o].split));
   return most;
 }
 
@@ -239,23 +251,23 @@ std::uint64_t LaunchPlan::mostRowElements() const {
 }
 
 /// A row is whole packets in a slot, and all of it is in the registers of the threads that share it.
-Result<void> LaunchPlan::checkRows(std::span<const std::uint64_t> extents) const {
+Result<void> LaunchPlan::checkRows(const Rows &matrix, std::span<const std::uint64_t> extents) const {
   const auto bad = [&](const std::string &text) {
     return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + text};
   };
-  const std::uint64_t length = product(row, extents), ofRow = packetsOfRow(extents);
-  const std::string &name = manifest.domain.extents.back();
-  if (length % manifest.rowUnit != 0)
+  const std::uint64_t length = product(matrix.row, extents), ofRow = packetsIn(length);
+  const std::string &name = matrix.length;
+  if (length % matrix.unit != 0)
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements are not whole groups of " +
-               std::to_string(manifest.rowUnit));
+               std::to_string(matrix.unit));
   if (length > mostRowElements())
     return bad("rows of `" + name + "` = " + std::to_string(length) + " elements do not fit into registers; they may have " +
                std::to_string(mostRowElements()));
-  if (manifest.capacity && length != 0 &&
-      ofRow / manifest.packetsTogether * groupElements() > manifest.capacity / std::max<std::uint64_t>(1, domainElements(extents) / length))
+  if (matrix.capacity && length != 0 &&
+      ofRow / manifest.packetsTogether * groupElements() > matrix.capacity / std::max<std::uint64_t>(1, product(matrix.all, extents) / length))
     return beyondCapacity(manifest, "rows of `" + name + "` = " + std::to_string(length) +
                                         " elements, each in whole packets of " + std::to_string(groupElements()) + ",",
-                          manifest.capacity);
+                          matrix.capacity);
   return {};
 }
 
@@ -284,7 +296,9 @@ Result<void> LaunchPlan::checkExtents(std::span<const std::uint64_t> extents) co
   if (manifest.chunkPackets && packets(extents) / manifest.chunkPackets >= Manifest::kMostChunks)
     return bad(std::to_string(elements) + " elements are more than " + std::to_string(Manifest::kMostChunks) +
                " chunks of it");
-  return manifest.domain.rows ? checkRows(extents) : Result<void>();
+  for (const Rows &matrix : matrices)
+    if (auto good = checkRows(matrix, extents); !good) return good;
+  return {};
 }
 
 Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
@@ -312,10 +326,9 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
 bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
   if (manifest.domain.rows) {
-    if (product(row, extents) % std::max<std::uint64_t>(1, manifest.wholeUnit) != 0 ||
-        packetsOfRow(extents) > std::uint64_t(shape.cluster) * shape.block)
-      return false;
-    return aligned(pointers);
+    const auto whole = [&](const Rows &matrix) { return isWhole(product(matrix.row, extents)); };
+    return std::all_of(matrices.begin(), matrices.end(), whole) &&
+           packetsOfRow(extents) <= std::uint64_t(shape.cluster) * shape.block && aligned(pointers);
   }
   const auto quick = [&](std::uint64_t elements) {
     return isWhole(elements) && (!manifest.domain.counted || elements != 0); // one packet is there for the count alone

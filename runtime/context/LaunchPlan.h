@@ -87,7 +87,7 @@ public:
   /// word of the kernel's parameter. Ranks may differ in it, as it follows from their own pointers.
   bool onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents, LaunchShape shape) const;
 
-  /// Of a domain that goes by rows.
+  /// Of the longest row, where the domain goes by rows.
   std::uint64_t packetsOfRow(std::span<const std::uint64_t> extents) const;
 
 private:
@@ -102,16 +102,27 @@ private:
   std::uint64_t packetsOf(std::uint64_t elements, bool split) const;
   bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;
-  Result<void> checkRows(std::span<const std::uint64_t> extents) const;
   std::uint64_t computedExtent(std::string_view text, std::span<const std::uint64_t> extents) const;
   Result<void> checkComputed(std::span<const std::uint64_t> extents) const;
+  /// Vectors that go by rows.
+  struct Rows {
+    Size all, row;
+    bool split;
+    std::uint64_t capacity;
+    unsigned unit; ///< of a row's elements
+    std::string length; ///< the name of what a row's elements are
+  };
+  Rows rowsOf(const std::vector<std::string> &names, bool split, std::uint64_t capacity, unsigned unit) const;
+  std::uint64_t rowsIn(const Rows &matrix, std::span<const std::uint64_t> extents) const; ///< that a loop goes over
+  Result<void> checkRows(const Rows &matrix, std::span<const std::uint64_t> extents) const;
   Size sizeOfExtents(const std::vector<std::string> &names) const;
   std::uint64_t product(const Size &size, std::span<const std::uint64_t> extents) const;
   Result<void> checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
                             std::span<const std::uint64_t> extents) const;
 
   const Manifest &manifest;
-  Size domain, row; ///< of the domain; row has meaning where that goes by rows
+  Size domain;
+  std::vector<Rows> matrices; ///< of the domains that go by rows
   std::vector<Size> arguments, others; ///< `others`: of Manifest::otherDomains
 };
 

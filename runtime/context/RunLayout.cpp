@@ -129,10 +129,13 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
   for (const std::string &name : manifest.extents) extents.try_emplace(name, 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
     extents[open[i]] = randomSize(mix(mix(request.seed, number), i + 1), std::uint64_t(std::max(1.0, roomFor(i, extents))));
-    if (!manifest.domain.rows || !mentions(manifest.domain.extents.back(), open[i])) continue;
-    extents[open[i]] = std::min(extents[open[i]], LaunchPlan(manifest).mostRowElements());
-    if (manifest.rowUnit > 1) // whole groups
-      extents[open[i]] = std::max<std::uint64_t>(1, extents[open[i]] / manifest.rowUnit) * manifest.rowUnit;
+    const auto fitRow = [&](bool rows, const std::string &length, unsigned unit) {
+      if (!rows || !mentions(length, open[i])) return;
+      extents[open[i]] = std::min(extents[open[i]], LaunchPlan(manifest).mostRowElements());
+      if (unit > 1) extents[open[i]] = std::max<std::uint64_t>(1, extents[open[i]] / unit) * unit; // whole groups
+    };
+    fitRow(manifest.domain.rows, manifest.domain.extents.back(), manifest.rowUnit);
+    for (const Manifest::OtherDomain &other : manifest.otherDomains) fitRow(other.rows, other.extents.back(), other.rowUnit);
   }
   if (const auto &all = manifest.arguments; std::any_of(all.begin(), all.end(), [](const Manifest::Argument &argument) {
         return std::any_of(argument.extents.begin(), argument.extents.end(), [](const std::string &e) { return isComputed(e); });

@@ -43,32 +43,25 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
       const Packet x = coll::load<Shape, Packet>(launch, a.x + pieces.begin(me), i, pieces.size(me));
       Rs::send(launch, 1, 0, i, x);
     }
-
-    // allreduce.coll:58    let total = op(rs[N - 2], X[me + 1])
-    const coll::u32 piece = coll::rankAt<N>(me, 1);
-    if (coll::reaches<Shape, Packet>(i, pieces.size(piece))) {
-      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece), i, pieces.size(piece));
-    }
   });
 
-  // allreduce.coll:56    X[me] -> (me + 1).rs[0]
   Rs::announce(launch, 1, 0);
 
   // allreduce.coll:58    let total = op(rs[N - 2], X[me + 1])
   Rs::await(launch, 0, 1);
 
   Shape::forEach(launch, Packet::count(pieces.piece), [&](coll::u32 i) {
-    const coll::u32 piece_2 = coll::rankAt<N>(me, 1);
-    if (coll::reaches<Shape, Packet>(i, pieces.size(piece_2))) {
+    const coll::u32 piece = coll::rankAt<N>(me, 1);
+    if (coll::reaches<Shape, Packet>(i, pieces.size(piece))) {
       const Packet rs = coll::readSlot<Rs>(launch, 0, i);
-      const Packet x_3 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece_2), i, pieces.size(piece_2));
-      const Packet total = coll::combine<Op, T>(rs, x_3);
+      const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + pieces.begin(piece), i, pieces.size(piece));
+      const Packet total = coll::combine<Op, T>(rs, x_2);
 
       // allreduce.coll:59    total -> (me + 1).ag[0]
       Ag::send(launch, 1, 0, i, total);
 
       // allreduce.coll:60    Y[me + 1] = total
-      coll::store<Shape>(launch, a.y + pieces.begin(piece_2), i, pieces.size(piece_2), total);
+      coll::store<Shape>(launch, a.y + pieces.begin(piece), i, pieces.size(piece), total);
     }
   });
 

@@ -84,12 +84,6 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
         for (int hop = 0; hop < N; ++hop) Ag::send(launch, hop, me, i, coll::narrow<float, Ag::P>(s[k]));
       });
     }
-
-    // allreduce_rmsnorm.coll:35    Y[r] = (f * rsqrt(rowmean(f * f) + eps) * gamma) as T
-    Packet gamma[Shape::kPackets];
-    row.each([&](coll::u32 k, coll::u32) {
-      gamma[k] = row.loadSame(a.gamma, k);
-    });
   });
 
   // allreduce_rmsnorm.coll:32    let h = (ag[r] + (RES[r] as f32)) as T
@@ -97,9 +91,9 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
 
   coll::forRows<Shape, Packet>(launch, pieces.rows, a.H, [&](const auto &row) {
     // allreduce_rmsnorm.coll:35    Y[r] = (f * rsqrt(rowmean(f * f) + eps) * gamma) as T
-    Packet gamma_2[Shape::kPackets];
+    Packet gamma[Shape::kPackets];
     row.each([&](coll::u32 k, coll::u32) {
-      gamma_2[k] = row.loadSame(a.gamma, k);
+      gamma[k] = row.loadSame(a.gamma, k);
     });
 
     // allreduce_rmsnorm.coll:31    forall r in ranks {
@@ -129,7 +123,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
         const coll::Number scale = coll::rsqrt(mean + coll::Number{a.eps});
         row.each([&](coll::u32 k, coll::u32) {
           const auto f_2 = coll::widen<T>(h[k]);
-          row.store(a.y + pieces.begin(piece) * a.H, k, coll::narrow<T, Packet>((f_2 * scale) * coll::widen<T>(gamma_2[k])));
+          row.store(a.y + pieces.begin(piece) * a.H, k, coll::narrow<T, Packet>((f_2 * scale) * coll::widen<T>(gamma[k])));
         });
       }
     }

@@ -83,12 +83,6 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
         for (int hop = 0; hop < N; ++hop) Ag::send(launch, hop, me, i, s[k]);
       });
     }
-
-    // allreduce_rmsnorm.coll:35    Y[r] = (f * rsqrt(rowmean(f * f) + eps) * gamma) as T
-    Packet gamma[Shape::kPackets];
-    row.each([&](coll::u32 k, coll::u32) {
-      gamma[k] = row.loadSame(a.gamma, k);
-    });
   });
 
   // allreduce_rmsnorm.coll:32    let h = (ag[r] + (RES[r] as f32)) as T
@@ -96,9 +90,9 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
 
   coll::forRows<Shape, Packet>(launch, pieces.rows, a.H, [&](const auto &row) {
     // allreduce_rmsnorm.coll:35    Y[r] = (f * rsqrt(rowmean(f * f) + eps) * gamma) as T
-    Packet gamma_2[Shape::kPackets];
+    Packet gamma[Shape::kPackets];
     row.each([&](coll::u32 k, coll::u32) {
-      gamma_2[k] = row.loadSame(a.gamma, k);
+      gamma[k] = row.loadSame(a.gamma, k);
     });
 
     // allreduce_rmsnorm.coll:31    forall r in ranks {
@@ -126,7 +120,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
         const coll::Number mean = row.mean(sums);
         const coll::Number scale = coll::rsqrt(mean + coll::Number{a.eps});
         row.each([&](coll::u32 k, coll::u32) {
-          row.store(a.y + pieces.begin(piece) * a.H, k, coll::narrow<T, Packet>((f[k] * scale) * coll::widen<T>(gamma_2[k])));
+          row.store(a.y + pieces.begin(piece) * a.H, k, coll::narrow<T, Packet>((f[k] * scale) * coll::widen<T>(gamma[k])));
         });
       }
     }

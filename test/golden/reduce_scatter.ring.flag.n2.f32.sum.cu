@@ -37,12 +37,8 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
     const Packet x = coll::load<Shape, Packet>(launch, a.x + coll::rankAt<N>(me, 1) * (a.M), i, a.M);
     launch.begin();
     Box::send(launch, 1, 0, i, x);
-
-    // reduce_scatter.coll:20    y = op(box[N - 2], x[me])
-    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
   });
 
-  // reduce_scatter.coll:18    x[me - 1] -> (me + 1).box[0]
   Box::announce(launch, 1, 0);
 
   // reduce_scatter.coll:20    y = op(box[N - 2], x[me])
@@ -50,8 +46,8 @@ __device__ inline void ring(coll::Launch<N> &launch, const Args &a) {
 
   Shape::forEach(launch, Packet::count(a.M), [&](coll::u32 i) {
     const Packet box = coll::readSlot<Box>(launch, 0, i);
-    const Packet x_3 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
-    const Packet sum = coll::combine<Op, T>(box, x_3);
+    const Packet x_2 = coll::load<Shape, Packet>(launch, a.x + me * (a.M), i, a.M);
+    const Packet sum = coll::combine<Op, T>(box, x_2);
     coll::store<Shape>(launch, a.y, i, a.M, sum);
   });
   launch.finish();

@@ -70,6 +70,8 @@ struct Manifest {
     std::vector<std::string> extents;
     bool split = false;
     std::uint64_t capacity = 0; ///< as `capacity` is of the domain
+    bool rows = false;          ///< as of the domain; where any vector goes by rows, the domain does
+    unsigned rowUnit = 1;       ///< as `rowUnit` is of the domain
   };
 
   /// What one rank's output must hold after a launch, as the contract's `ensures` says, for any extents. A whole
@@ -99,6 +101,7 @@ struct Manifest {
       std::string scalar;
       std::string function; ///< neg abs exp rsqrt inverse convert truncate add sub mul div min max; rowsum rowmean rowmax
       unsigned group = 0;
+      bool perRow = false; ///< of sources: they have one element for each row
       int a = -1, b = -1;
     };
     Part output;

@@ -180,10 +180,14 @@ struct Row {
   }
 
   /// What is the same for all of a row, or for kGroup elements of it, to the vector that has one element for each. All
-  /// threads; the second by the threads that have packet k.
+  /// threads; the last by the threads that have packet k.
   template <class U, class W>
   __device__ void storeOne(U *vector, const NumberOf<W> &v) const {
     if (group.thread == 0) coll::storeElements<AnyPackets>(launch, vector, u32(number), number + 1, v);
+  }
+  template <class U>
+  __device__ NumberOf<Computed<U>> loadOne(const U *vector) const {
+    return detail::loadDenseElements<OneRowPacket, 1>(vector, number, number + 1);
   }
   template <u32 kGroup, class U>
   __device__ void storeGroup(U *vector, u32 k, const Number &v) const {
