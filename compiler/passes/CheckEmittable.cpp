@@ -28,6 +28,7 @@ private:
   const Program &program;
   Context &context;
   bool ok = true;
+  std::optional<bool> longRows; ///< whether row reductions are of numbers of 8 bytes, whose words in shared memory are all
 
   void refuse(const Stmt &stmt, const std::string &what) {
     if (!ok) return;
@@ -92,7 +93,9 @@ private:
       const auto *reduce = std::get_if<RowReduce>(&stmt.op());
       if (!reduce || program.wire().together == 1) return;
       if (reduce->group) refuse(stmt, "a scale of each group beside mailboxes in lines of 128 bytes");
-      if (sizeOf(program.values[reduce->value].dtype) > 4) refuse(stmt, "a row of 8-byte numbers beside mailboxes in lines of 128 bytes");
+      const bool isLong = sizeOf(program.values[reduce->value].dtype) > 4;
+      if (longRows && *longRows != isLong) refuse(stmt, "a row of 8-byte numbers and one of others, beside mailboxes in lines of 128 bytes,");
+      longRows = isLong;
     });
     walk(loop.body, [&](const Stmt &stmt) {
       const ValueId v = resultOf(stmt);

@@ -15,7 +15,7 @@ namespace coll {
 /// The two ways to go over a matrix, see OnePacket and AnyPackets: at most one packet of a row for each thread, all whole
 /// and aligned, or up to kRowPackets of any kind.
 constexpr u32 kRowPackets = 16;
-constexpr u32 kRowUnits = 2112; ///< of 16 bytes, of a row in lines: its words of shared memory, before those of their blocks
+constexpr u32 kRowUnits = 2112; ///< of 16 bytes, of a row in lines: its numbers in shared memory, before those of their blocks
 struct OneRowPacket {
   static constexpr bool kWhole = true;
   static constexpr u32 kPackets = 1;
@@ -250,6 +250,10 @@ private:
   __device__ u32 blockOf(u32 k) const { return packet(k) / 32; }
   /// The words of shared memory that belong to the next meeting.
   __device__ u32 words() const { return group.meetings % 2 * ptx::kSharedWords / 2; }
+  /// The same for units that lie among each other: all words for numbers of 8 bytes, as between the reading of one
+  /// reduction's blocks and the next one's there is a meeting anyway. Such a row has no reductions of 4 bytes.
+  template <class W>
+  __device__ u32 unitWords() const { return sizeof(W) == 8 ? 0 : words(); }
   /// Before other CTAs' shared memory is written.
   __device__ void startOthers() const {
     if (group.ctas > 1 && !group.started) ptx::clusterWait();
@@ -269,15 +273,15 @@ private:
 #pragma unroll
       for (u32 e = 0; e < kUnit; ++e)
         v[e] = Shape::kWhole || u64(unit) * kUnit + e < length ? f.value[n * kUnit + e] : Op::template nothing<W>();
-      if (group.ctas > 1) detail::Words<W>::storeOf(unit / 32 % group.ctas, words(), unit, detail::treeOf<Op, kUnit>(v));
-      else detail::Words<W>::store(words(), unit, detail::treeOf<Op, kUnit>(v));
+      if (group.ctas > 1) detail::Words<W>::storeOf(unit / 32 % group.ctas, unitWords<W>(), unit, detail::treeOf<Op, kUnit>(v));
+      else detail::Words<W>::store(unitWords<W>(), unit, detail::treeOf<Op, kUnit>(v));
     }
   }
   /// Each warp makes some of the blocks of 32 units, and tells them as `tell` does.
   template <class Op, class W>
   __device__ u32 tellOfUnits(u32 units) const {
     using Words = detail::Words<W>;
-    const u32 base = words(), blocks = base + kRowUnits, lane = threadIdx.x % 32;
+    const u32 base = unitWords<W>(), blocks = base + kRowUnits * Words::kWords, lane = threadIdx.x % 32;
     startOthers();
     sync();
 #pragma unroll 1
