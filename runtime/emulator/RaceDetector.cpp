@@ -73,11 +73,14 @@ void RaceDetector::settle(const Thread &thread) {
     }
     if (load.order != Order::Weak) {
       // A relaxed load that finds nothing new is a slot that the kernel has no interest in and reads only because
-      // that is cheaper than a branch; what it finds has no meaning. A message of which the thread has heard in another
-      // way is new as long as nothing has shown that it has taken effect.
-      const bool foreign = writer.thread && writer.thread != thread.number;
-      const bool old = !foreign || t.performed[writer.thread] >= writer.clock;
-      if (!writer.thread || (!place.added && old && t.known[writer.thread] >= writer.clock)) continue;
+      // that is cheaper than a branch; what it finds has no meaning. If it is a message of which the thread has heard in
+      // another way, it shows all the same that this has taken effect.
+      if (!writer.thread) continue;
+      if (!place.added && t.known[writer.thread] >= writer.clock) {
+        t.performed[writer.thread] = std::max(t.performed[writer.thread], writer.clock);
+        t.performedCopy = nullptr;
+        continue;
+      }
       join(t.known, *place.known);
       t.known[writer.thread] = writer.clock;
       join(t.observed, *place.released);
