@@ -25,11 +25,12 @@ void Dataflow::reportUnfinished() {
   for (const Touch &t : touches) {
     if (causality.knows(t.step->peer, t.when.packets, t.when)) continue;
     const std::string owner = "rank " + std::to_string(t.step->peer);
+    const bool isAnnounced = t.step->kind == Step::Kind::Store && program.buffers[t.step->buffer].flags != ir::kNone;
     return refute(Refutation::Kind::MissingBarrier, event(t.when.rank, *t.step, t.when.packets), {},
                   "the launch of " + owner + " may end before rank " + std::to_string(t.when.rank) +
                       " has finished with its `" + program.buffers[t.step->buffer].name +
                       "`, and the next kernel of " + owner + " may change it",
-                  "write `exit barrier` after it");
+                  isAnnounced ? "write `exit barrier` after it, or let " + owner + " `await` it" : "write `exit barrier` after it");
   }
 }
 

@@ -130,7 +130,9 @@ void Dataflow::reportStuck() {
   const int next = seen.size() > 1 ? seen[1] : start;
   refute(Refutation::Kind::Deadlock, event(start, *waiting(start), ranks[start].packets),
          event(next, *waiting(next), ranks[next].packets), std::move(text),
-         ranks[start].branches ? "use two `forall`, one that sends and one that receives" : "send before waiting");
+         ranks[start].branches ? "use two `forall`, one that sends and one that receives"
+         : waiting(start)->kind == Kind::Await ? "write the sends before the waits for them"
+                                               : "send before waiting");
 }
 
 /// Whether what was sent to a slot, by its position in Mail::slots, has not been read, or not been cleared where it must be.

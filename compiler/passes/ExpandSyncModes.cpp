@@ -30,15 +30,15 @@ private:
   BoxSet unannounced; ///< `barrier` boxes sent to since the last barrier
   const If *divides = nullptr; ///< the innermost `if` around that some ranks may not enter
 
-  /// Rewrites a block. Sends of `flag` are announced together, before whatever waits next: what follows a send and does
-  /// not wait can then share its packet loop.
+  /// Rewrites a block. Sends of `flag` are announced together, before whatever waits next or the kernel ends: what follows a
+  /// send and does not wait can then share its packet loop.
   bool expand(Block &block) {
     const Block before = std::exchange(out, {});
     splitRankLoops(program, block);
     for (Stmt &stmt : block) {
       const Traffic traffic = trafficOf(program, stmt);
       if (std::holds_alternative<Barrier>(stmt.op())) unannounced.clear();
-      if (waits(stmt)) announceAll();
+      if (waits(stmt) || std::holds_alternative<KernelBoundary>(stmt.op())) announceAll();
       if (isContainer(stmt) && waits(stmt)) {
         if (!expandContainer(stmt, traffic)) return false;
         out.push_back(std::move(stmt));

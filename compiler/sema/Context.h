@@ -39,6 +39,9 @@ struct WindowUse {
   const ast::Window *window = nullptr;
   std::optional<ast::Span> firstAccess, lastAccess; ///< of a peer's buffer
   bool pulled = false, pushed = false;
+  std::optional<ast::Span> lastPush;
+  std::string itsWait; ///< for the last push: a line that awaits it, behind the loop or statement that it is in; or empty
+  bool awaited = false;
 };
 
 struct Context {

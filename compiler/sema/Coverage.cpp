@@ -89,7 +89,14 @@ void checkBarriers(Context &context, const WindowUse &use) {
         .note(use.window->param.span, "declared a window here")
         .help("write `entry barrier` before it");
   bool mustEnd = use.pulled || !use.window->sync;
-  if (mustEnd && !barrier([&](Span at) { return at.begin > use.lastAccess->begin; }))
+  if (use.pushed && use.window->sync && !use.awaited && !barrier([&](Span at) { return at.begin > use.lastPush->begin; })) {
+    context
+        .error(DiagnosticKind::MissingBarrier, *use.lastPush,
+               "nothing awaits what is pushed into " + name + ": its owner may read it, or end, before it is there")
+        .note(use.window->param.span, "declared a window of mode `flag` here")
+        .help(use.itsWait.empty() ? "let the owner `await` each place before it reads it, as in `await " + use.window->param.text + "[i]`"
+                                  : "write `" + use.itsWait + "` behind it");
+  } else if (mustEnd && !barrier([&](Span at) { return at.begin > use.lastAccess->begin; }))
     context
         .error(DiagnosticKind::MissingBarrier, *use.lastAccess,
                "nothing says when peers have finished with " + name + "; its owner may change it under them")

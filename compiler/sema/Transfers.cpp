@@ -194,6 +194,17 @@ void checkMailboxTarget(Context &context, Send &send, const Mailbox &mailbox, st
       {where, indices.empty() ? nullptr : indices[0]->index.get(), context.loops, !context.guards.empty()});
 }
 
+/// A line that awaits what each rank pushes to every other, where a push is as plain as that; else empty.
+std::string waitFor(const Context &context, const Send &send, const Param &param, std::string_view place) {
+  if (!context.guards.empty() || send.indices.size() != 1 || param.type.shape.empty()) return "";
+  const auto *index = std::get_if<NameRef>(&send.indices[0]->node);
+  if (!index || index->name != "me") return "";
+  const auto *to = send.rank ? std::get_if<NameRef>(&send.rank->node) : nullptr;
+  const bool toAll = send.rank ? to && context.loops.size() == 1 && !context.loops[0].first && context.loops[0].variable->name.text == to->name
+                               : context.loops.empty();
+  return toAll ? "forall r in ranks: await " + std::string(place) + "[r]" : "";
+}
+
 void checkWindowTarget(Context &context, Send &send, const Param &param, Type type, std::vector<Index *> &indices,
                        Span where) {
   std::string name = "`" + param.name.text + "`";
@@ -218,6 +229,8 @@ void checkWindowTarget(Context &context, Send &send, const Param &param, Type ty
   if (!use.firstAccess) use.firstAccess = where;
   use.lastAccess = where;
   use.pushed = true;
+  use.lastPush = where;
+  use.itsWait = waitFor(context, send, param, memberIn(*send.target)->name.text);
   // Outermost extent first: the innermost Index node.
   for (auto index = indices.rbegin(); index != indices.rend(); ++index) {
     if (!checkIndex(context, *(*index)->index, "an index") || isError(type)) return;
@@ -301,6 +314,7 @@ void checkAwait(Context &context, Await &await) {
         .help("reading a mailbox waits by itself");
     return;
   }
+  window->second.awaited = true;
   if (window->second.window->sync) return;
   context
       .error(DiagnosticKind::Misplaced, await.place->span,

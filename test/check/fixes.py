@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 REDUCE = "use allreduce\nalgorithm a for allreduce on lsa(2..8) when bytes <= 64Ki {"
+GATHER = "use allgather\nalgorithm a for allgather on lsa(2..8) {"
 COPY = """collective c<T in any>(in x: T[N][M], out y: T[N][M]) inplace(y = x)
   ensures forall r in ranks: y[r] == r.x[me]
 algorithm a for c on lsa(2..8) when bytes <= 64Ki {"""
@@ -117,6 +118,36 @@ algorithm a for c on lsa(2..8) when bytes <= 64Ki {""", """
   y = reduce(op, r in ranks: r.x)""",
      "write `entry barrier` before it",
      [("  y = reduce(op, r in ranks: r.x)", "  entry barrier\n  y = reduce(op, r in ranks: r.x)\n  exit barrier")], True, []),
+    ("missing-barrier", 3, GATHER, """
+  window y sync flag
+  entry barrier
+  forall p in ranks: x -> p.y[me]""",
+     "write `forall r in ranks: await y[r]` behind it",
+     [("-> p.y[me]", "-> p.y[me]\n  forall r in ranks: await y[r]")], True, []),
+    ("missing-barrier", 3, GATHER, """
+  window y sync flag
+  entry barrier
+  y[me] = x
+  for s in 0 .. N - 2 {
+    y[me - s] -> (me + 1).y[me - s]
+  }""",
+     "let the owner `await` each place before it reads it, as in `await y[i]`",
+     [("-> (me + 1).y[me - s]", "-> (me + 1).y[me - s]\n    await y[me - 1 - s]")], True, []),
+    ("missing-barrier", 3, GATHER, """
+  window y sync flag
+  entry barrier
+  forall p in ranks: x -> p.y[me]
+  forall r in ranks: if r != me + 1: await y[r]""",
+     "write `exit barrier` after it, or let rank 2 `await` it",
+     [("await y[r]", "await y[r]\n  await y[me + 1]")], False, []),
+    ("deadlock", 3, GATHER, """
+  window y sync flag
+  entry barrier
+  forall r in ranks: await y[r]
+  forall p in ranks: x -> p.y[me]""",
+     "write the sends before the waits for them",
+     [("  forall r in ranks: await y[r]\n  forall p in ranks: x -> p.y[me]",
+       "  forall p in ranks: x -> p.y[me]\n  forall r in ranks: await y[r]")], True, []),
 ]
 
 
