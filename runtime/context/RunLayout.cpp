@@ -81,7 +81,8 @@ static bool isIn(const std::vector<std::string> &domain, const std::string &name
   return std::any_of(domain.begin(), domain.end(), [&](const std::string &extent) { return mentions(extent, name); });
 }
 
-/// Where extents are worked out of others, `roomFor` may give them too much: halves the largest until all vectors fit.
+/// Where extents are worked out of others, or short rows take whole packets each, `roomFor` may give them too much: halves
+/// the largest until all vectors fit.
 void RunLayout::makeFit(Extents &extents) const {
   const LaunchPlan plan(manifest);
   const auto fits = [&] {
@@ -137,9 +138,12 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
     fitRow(manifest.domain.rows, manifest.domain.extents.back(), manifest.rowUnit);
     for (const Manifest::OtherDomain &other : manifest.otherDomains) fitRow(other.rows, other.extents.back(), other.rowUnit);
   }
-  if (const auto &all = manifest.arguments; std::any_of(all.begin(), all.end(), [](const Manifest::Argument &argument) {
-        return std::any_of(argument.extents.begin(), argument.extents.end(), [](const std::string &e) { return isComputed(e); });
-      }))
+  const auto computed = [](const Manifest::Argument &argument) {
+    return std::any_of(argument.extents.begin(), argument.extents.end(), [](const std::string &e) { return isComputed(e); });
+  };
+  const auto byRows = [](const Manifest::OtherDomain &other) { return other.rows; };
+  if (manifest.domain.rows || std::any_of(manifest.arguments.begin(), manifest.arguments.end(), computed) ||
+      std::any_of(manifest.otherDomains.begin(), manifest.otherDomains.end(), byRows))
     makeFit(extents);
   for (std::size_t i = 0; i < open.size(); ++i)
     if (mix(mix(request.seed, number / inARow), 0xe3b7 + i) % rarity == 0) extents[open[i]] = 0;

@@ -4,6 +4,7 @@
 #include "context/LaunchPlan.h"
 #include "context/Parameters.h"
 #include "context/Region.h"
+#include "context/RunLayout.h"
 #include "context/Values.h"
 
 #define __device__
@@ -200,6 +201,34 @@ TEST(Plan, OverlapIsOfTheRanksOwnRow) {
   EXPECT_TRUE(good(1, 0x100000 + row, 0x100000));
   EXPECT_FALSE(good(1, 0x100000, 0x100000));
   EXPECT_TRUE(good(1, 0x100000 + 2 * row, 0x100000));
+}
+
+/// Short rows take whole packets each in a mailbox, 480 elements of bf16 in `ll128`: random sizes leave room for that.
+TEST(Layout, RandomRowsFit) {
+  const char *const text = R"(coll 1
+collective rows(in x: bf16[R][H], out y: bf16[R][H], out most: f32[R][1]) ensures y == reduce(sum, r in ranks: r.x) ensures most == rowmax(x)
+algorithm oneshot for rows on lsa(2) when bytes <= 64Ki {
+  mailbox box[N] of bf16[R][H] sync ll128
+  forall p in ranks: x -> p.box[me]
+  y = reduce(sum, r in ranks: box[r])
+  most = rowmax(x)
+}
+)";
+  Diagnostics diagnostics;
+  const auto program = Program::parse(text, "rows.coll", diagnostics);
+  ASSERT_TRUE(program) << diagnostics.render();
+  const auto kernel = program->compile({"oneshot", 2, DType::BF16, ReduceOp::Sum}, {}, diagnostics);
+  ASSERT_TRUE(kernel) << diagnostics.render();
+  RunRequest request;
+  request.randomCounts = true;
+  auto layout = RunLayout::create(kernel->manifest, request, kernel->manifest.capacity);
+  ASSERT_TRUE(layout) << layout.error().text;
+  const LaunchPlan plan(kernel->manifest);
+  for (std::uint64_t number = 0; number < 300; ++number) {
+    const auto fits = plan.checkExtents(layout->next(number).extents);
+    EXPECT_TRUE(fits) << fits.error().text;
+    layout->reset();
+  }
 }
 
 TEST(Plan, ProductsDoNotWrap) {
