@@ -20,7 +20,7 @@ public:
 
   bool run() {
     if (!form(program.body)) return false;
-    dropUnused(program.body);
+    dropUnused();
     markRows();
     return true;
   }
@@ -63,25 +63,39 @@ private:
     return true;
   }
 
-  /// Loads that have been made once more wherever they are used, and loops that do nothing else.
-  void dropUnused(Block &body) {
+  /// What is made of values alone, and nothing takes: loads that have been made once more wherever they are used, and loops
+  /// that do nothing else. What that took may then be unused, too.
+  void dropUnused() {
+    while (dropUnused(program.body, used())) {}
+  }
+
+  std::vector<bool> used() const {
     std::vector<bool> used(program.values.size());
     for (const Stmt &stmt : program.body)
       usesOf(stmt, [&](ValueId v) {
         if (v != kNone) used[std::size_t(v)] = true;
       });
-    const auto isUnused = [&](const Stmt &s) {
-      const auto *load = std::get_if<Load>(&s.op());
-      return load && !used[std::size_t(load->result)];
-    };
-    for (Stmt &stmt : body) {
-      if (auto *l = std::get_if<PacketLoop>(&stmt.op())) llvm::erase_if(l->body, isUnused);
-      else if (Block *inner = bodyOf(stmt)) dropUnused(*inner);
-    }
-    llvm::erase_if(body, [](const Stmt &s) {
-      const auto *l = std::get_if<PacketLoop>(&s.op());
-      return l && l->body.empty();
+    return used;
+  }
+
+  static bool onlyMakes(const Stmt &stmt) {
+    return std::holds_alternative<Load>(stmt.op()) || std::holds_alternative<Constant>(stmt.op()) ||
+           std::holds_alternative<Argument>(stmt.op()) || std::holds_alternative<Map>(stmt.op()) ||
+           std::holds_alternative<Combine>(stmt.op()) || std::holds_alternative<RowReduce>(stmt.op());
+  }
+
+  /// Whether anything has been dropped.
+  static bool dropUnused(Block &body, const std::vector<bool> &used) {
+    bool dropped = false;
+    for (Stmt &stmt : body)
+      if (Block *inner = bodyOf(stmt)) dropped |= dropUnused(*inner, used);
+    const std::size_t before = body.size();
+    llvm::erase_if(body, [&](const Stmt &s) {
+      if (const ValueId v = resultOf(s); v != kNone && onlyMakes(s)) return !used[std::size_t(v)];
+      const Block *inner = bodyOf(s);
+      return inner && inner->empty() && !std::holds_alternative<Reduce>(s.op());
     });
+    return dropped || body.size() < before;
   }
 
   /// Boundaries, barriers, fences; signals and awaits, which whole CTAs do, and loops around them.
