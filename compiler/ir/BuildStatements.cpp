@@ -97,15 +97,13 @@ void Builder::forLoop(const ast::For &s, ast::Span span, Block &out) {
   constexpr std::int64_t kMostIterations = 1024; // they are written out when they are checked and compiled
   if (loop.first.value() < -kMostIterations || loop.last.value() > kMostIterations)
     return unbounded(span, "a `for` beyond " + std::to_string(kMostIterations), "each iteration is written out for the proof");
-  const std::size_t before = sure;
+  if (loop.first.value() > loop.last.value()) return; // what is in it is never done
   loopRanges[loop.variable] = {loop.first.value(), loop.last.value()};
   if (!areFew(span)) return;
-  if (loop.first.value() > loop.last.value()) sure = loops.size() + 1; // it is dropped with all that is in it
   loops.emplace_back(loop.variable, &out);
   for (const ast::Stmt &stmt : s.body) statement(stmt, loop.body);
   loops.pop_back();
-  sure = before;
-  if (!ok || loop.first.value() > loop.last.value()) return;
+  if (!ok) return;
   loopRanges.erase(loop.variable);
   out.push_back(std::move(loop));
 }
@@ -152,8 +150,9 @@ void Builder::boundedFor(For loop, const ast::For &s, ast::Span span, Block &out
   if (ok) out.push_back(std::move(loop));
 }
 
-/// The least and the greatest that an index comes to, over all ranks and all values of ranks among the arguments.
-std::optional<std::pair<std::int64_t, std::int64_t>> Builder::range(const Index &index) const {
+/// Calls `visit` for what an index comes to, over all ranks, all values of ranks among the arguments and all iterations of
+/// the loops around, until it says that it has seen enough. False where that is not known, or of more than so many.
+bool Builder::eachValue(const Index &index, int most, llvm::function_ref<bool(std::int64_t)> visit) const {
   std::vector<std::pair<std::string, std::pair<std::int64_t, std::int64_t>>> variables;
   const std::pair<std::int64_t, std::int64_t> ranks{0, program.ranks - 1};
   const auto add = [&](const std::string &name, std::pair<std::int64_t, std::int64_t> values) {
@@ -168,21 +167,29 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Builder::range(const Index 
   }
   std::map<std::string, std::int64_t> values;
   for (const auto &[name, of] : variables) values[name] = of.first;
-  std::optional<std::pair<std::int64_t, std::int64_t>> result;
-  constexpr int kMost = 1000000;
-  for (int tried = 0; tried < kMost; ++tried) {
+  for (int tried = 0; tried < most; ++tried) {
     const auto here = index.evaluate([&](llvm::StringRef name) -> std::optional<std::int64_t> {
       const auto value = values.find(name.str());
       return value == values.end() ? std::nullopt : std::optional(value->second);
     });
-    if (!here) return std::nullopt;
-    result = result ? std::pair{std::min(result->first, *here), std::max(result->second, *here)} : std::pair{*here, *here};
+    if (!here) return false;
+    if (!visit(*here)) return true;
     std::size_t at = 0; // the next of all combinations
     for (; at < variables.size() && ++values[variables[at].first] > variables[at].second.second; ++at)
       values[variables[at].first] = variables[at].second.first;
-    if (at == variables.size()) return result;
+    if (at == variables.size()) return true;
   }
-  return std::nullopt;
+  return false;
+}
+
+/// The least and the greatest of those.
+std::optional<std::pair<std::int64_t, std::int64_t>> Builder::range(const Index &index) const {
+  std::optional<std::pair<std::int64_t, std::int64_t>> result;
+  const bool known = eachValue(index, 1000000, [&](std::int64_t value) {
+    result = result ? std::pair{std::min(result->first, value), std::max(result->second, value)} : std::pair{value, value};
+    return true;
+  });
+  return known ? result : std::nullopt;
 }
 
 void Builder::conditional(const ast::If &s, ast::Span span, Block &out) {
@@ -190,7 +197,7 @@ void Builder::conditional(const ast::If &s, ast::Span span, Block &out) {
   if (!condition)
     return slip(DiagnosticKind::Misplaced, s.condition->span, "the condition `" + ast::print(*s.condition) + "` is not one of whole numbers that are known before the launch",
                 "it may have numbers, `N`, `me`, arguments that are ranks or whole numbers, and variables of loops");
-  if (const auto always = sameOnAllRanks(*condition)) {
+  if (const auto always = sameEverywhere(*condition)) {
     for (const ast::Stmt &stmt : *always ? s.then : s.otherwise) statement(stmt, out);
     return;
   }
@@ -204,15 +211,15 @@ void Builder::conditional(const ast::If &s, ast::Span span, Block &out) {
   if (!other.body.empty()) out.push_back(std::move(other));
 }
 
-std::optional<bool> Builder::sameOnAllRanks(const Index &condition) const {
-  std::optional<std::int64_t> outcome;
-  for (std::int64_t me = 0; me < program.ranks; ++me) {
-    const auto here = condition.evaluate(
-        [&](llvm::StringRef name) { return name == "me" ? std::optional(me) : std::nullopt; });
-    if (!here || (outcome && *outcome != *here)) return std::nullopt;
-    outcome = here;
-  }
-  return *outcome != 0;
+std::optional<bool> Builder::sameEverywhere(const Index &condition) const {
+  std::optional<bool> outcome;
+  bool same = true;
+  const bool known = eachValue(condition, 65536, [&](std::int64_t value) {
+    same = !outcome || *outcome == (value != 0);
+    outcome = value != 0;
+    return same;
+  });
+  return known && same ? outcome : std::nullopt;
 }
 
 void Builder::pipeline(const ast::Pipeline &s, ast::Span span, Block &out) {

@@ -67,10 +67,11 @@ private:
   bool areFew(ast::Span span);
   void unbounded(ast::Span span, const std::string &what, const std::string &help);
   void boundedFor(For loop, const ast::For &s, ast::Span span, Block &out);
+  bool eachValue(const Index &index, int most, llvm::function_ref<bool(std::int64_t)> visit) const;
   std::optional<std::pair<std::int64_t, std::int64_t>> range(const Index &index) const;
   void conditional(const ast::If &s, ast::Span span, Block &out);
-  /// The outcome of a condition that N alone decides, such as whether N is a power of two.
-  std::optional<bool> sameOnAllRanks(const Index &condition) const;
+  /// The outcome of a condition that is the same on all ranks and in all iterations, such as whether N is a power of two.
+  std::optional<bool> sameEverywhere(const Index &condition) const;
   void pipeline(const ast::Pipeline &s, ast::Span span, Block &out);
 
   // BuildMailboxes.cpp
