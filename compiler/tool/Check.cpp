@@ -13,7 +13,7 @@
 using namespace coll;
 using namespace coll::tool;
 
-/// Says of a member of several why it is left out.
+/// Says why something is left out.
 static void leaveOut(const std::string &why, Diagnostics &said) {
   Diagnostic &note = said.list.emplace_back();
   note.severity = Severity::Note;
@@ -21,8 +21,8 @@ static void leaveOut(const std::string &why, Diagnostics &said) {
 }
 
 /// The numbers of ranks to check a member for: those asked for, else the default ones that its team allows. Of several
-/// that are asked for, those that it is not offered for go to `said`, if it is given and others are left.
-static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments, Diagnostics *said = nullptr) {
+/// that are asked for, those that it is not offered for go to `said`, if others are left.
+static std::vector<int> ranksToCheck(const Member &member, const Arguments &arguments, Diagnostics &said) {
   const bool asked = arguments.has("-n");
   std::vector<std::uint64_t> wanted = arguments.numbers("-n", 1, 1 << 20);
   if (!asked) wanted = {2, 3, 4, 5, 7, 8};
@@ -36,10 +36,10 @@ static std::vector<int> ranksToCheck(const Member &member, const Arguments &argu
       missing += (missing.empty() ? "" : ", ") + std::to_string(n);
   }
   const std::string reason = "`" + member.name + "` is not offered for " + missing + " ranks";
-  if (!missing.empty() && (!said || result.empty()))
+  if (!missing.empty() && result.empty())
     throw Failure{Exit::BadInput, reason,
                   "it is offered for " + std::to_string(member.minRanks) + " to " + std::to_string(member.maxRanks)};
-  if (!missing.empty()) leaveOut(reason, *said);
+  if (!missing.empty()) leaveOut(reason, said);
   if (result.empty()) result.push_back(member.minRanks);
   return result;
 }
@@ -114,7 +114,7 @@ private:
 /// than its name. One stands for another only where the programs for that very number are alike: what differs in them may
 /// not show with few ranks. Above 8, where a proof takes longest, nothing is said of elements of other sizes.
 static void addVerdicts(const Program &program, const Member &member, const Arguments &arguments,
-                        std::vector<Verdict> &verdicts, Diagnostics *said) {
+                        std::vector<Verdict> &verdicts, Diagnostics &said) {
   const std::vector<int> numbers = ranksToCheck(member, arguments, said);
   const int smallest = *std::min_element(numbers.begin(), numbers.end());
   Questions questions;
@@ -133,32 +133,35 @@ static void addVerdicts(const Program &program, const Member &member, const Argu
     for (Verdict &verdict : asked) verdicts.push_back(std::move(verdict));
 }
 
-/// The same of all members picked. Of several, those that are not offered for what is asked for are left out, if others are.
+/// The same of all members picked, and of the workspaces that members share. Of several, those that are not offered for
+/// what is asked for are left out, if others are.
 static void addVerdictsOfAll(const Program &program, const Arguments &arguments, std::vector<Verdict> &verdicts,
-                             Diagnostics &said) {
-  const std::vector<const Member *> members = pickMembers(program, arguments);
+                             std::deque<Member> &together, Diagnostics &said) {
   std::optional<Failure> reason;
-  for (const Member *member : members) {
+  const auto add = [&](llvm::function_ref<void()> addOf) {
     try {
-      addVerdicts(program, *member, arguments, verdicts, members.size() > 1 ? &said : nullptr);
+      addOf();
     } catch (const Failure &failure) {
       if (!reason) reason = failure;
       leaveOut(failure.message, said);
     }
-  }
+  };
+  for (const Member *member : pickMembers(program, arguments)) add([&] { addVerdicts(program, *member, arguments, verdicts, said); });
   if (reason && verdicts.empty()) throw *reason;
+  for (const Workspace &workspace : program.workspaces()) {
+    if (arguments.has("--algo") || workspace.members.empty()) continue;
+    const Member &member = together.emplace_back(asMember(program, workspace));
+    add([&] {
+      for (int ranks : ranksToCheck(member, arguments, said))
+        verdicts.push_back({&member, {member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)}, &workspace});
+    });
+  }
 }
 
 static std::vector<Verdict> checkAll(const Program &program, const Arguments &arguments, std::deque<Member> &together,
                                      Diagnostics &said) {
   std::vector<Verdict> verdicts;
-  addVerdictsOfAll(program, arguments, verdicts, said);
-  for (const Workspace &workspace : program.workspaces()) {
-    if (arguments.has("--algo") || workspace.members.empty()) continue;
-    const Member &member = together.emplace_back(asMember(program, workspace));
-    for (int ranks : ranksToCheck(member, arguments))
-      verdicts.push_back({&member, {member.name, ranks, pickDType(member, arguments), pickOp(member, arguments)}, &workspace});
-  }
+  addVerdictsOfAll(program, arguments, verdicts, together, said);
 
   const CheckOptions options{arguments.has("--strict"), arguments.has("--diagram")};
   Progress progress;
