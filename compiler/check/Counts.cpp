@@ -1,19 +1,12 @@
 #include "check/Counts.h"
 
 #include "check/Expansion.h"
+#include "check/Lengths.h"
 #include "coll/Extent.h"
 
 #include <algorithm>
 
 namespace coll::check {
-
-/// Rows in groups are whole ones: how many elements a group has that rows of this extent are made of, else 1.
-static std::uint64_t groupOf(const ir::Program &program, const std::string &name) {
-  std::uint64_t group = 1;
-  for (const ir::Value &v : program.values) // groups are powers of two
-    if (v.group && !v.length.extents.empty() && mentions(v.length.extents.back(), name)) group = std::max<std::uint64_t>(group, v.group);
-  return group;
-}
 
 static bool sharesRows(const ir::Program &program) {
   return llvm::any_of(program.values, [](const ir::Value &v) { return v.length.isPieceOfRows(); });
@@ -112,6 +105,7 @@ std::vector<Extents> countClasses(const ir::Program &program) {
   // The last chunks of a launch: only the last piece is short, or has ended before.
   if (program.chunks && program.chunks->of.kind == ir::Length::Kind::Piece)
     classes.insert(classes.end(), {3 * n * unit - least - 1, (n - 1) * least});
+  const std::vector<std::uint64_t> usual = classes;
   std::vector<Extents> all;
   auto add = [&](Extents counts) {
     for (auto &[name, count] : counts) count *= groupOf(program, name);
@@ -139,6 +133,9 @@ std::vector<Extents> countClasses(const ir::Program &program) {
     add(counts);
   }
   for (const Extents &counts : countsOfComputed(program, classes)) add(counts);
+  const auto isMeant = [&](const Extents &counts) { return isAllowed(program, counts); };
+  for (const Extents &counts : countsOfLengths(program, usual, isMeant))
+    if (!llvm::is_contained(all, counts)) all.push_back(counts);
   // Vectors of unrelated lengths: each nearly or wholly empty where the others are long, and the other way round. A message
   // with a count is sent all the same.
   if (const std::vector<ir::Length> domains = program.domains(); domains.size() > 1)

@@ -2,10 +2,12 @@
 
 #include "check/Counts.h"
 #include "check/Scalars.h"
+#include "coll/Extent.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <set>
 
 namespace coll::check {
 namespace {
@@ -73,6 +75,15 @@ std::string countsText(const ir::Program &program, const Refutation &r) {
     i = next;
   }
   return text;
+}
+
+/// The lengths worked out of names that were given a value as if they were names.
+std::set<std::string> lengthsAsNames(const Refutation &r) {
+  std::set<std::string> found;
+  for (const Extents &counts : r.counts)
+    for (const auto &[name, value] : counts)
+      if (isComputed(name)) found.insert(name);
+  return found;
 }
 
 /// The line and column of an offset, from whichever text the program has.
@@ -452,6 +463,9 @@ Diagnostic toDiagnostic(const ir::Program &program, const Refutation &r) {
   if (const std::string counts = countsText(program, r); !counts.empty()) assumed += ", " + counts;
   if (!r.inplace.empty()) assumed += ", in place (`" + r.inplace + "`)";
   note(std::nullopt, assumed);
+  for (const std::string &length : lengthsAsNames(r))
+    note(std::nullopt, "how its names change `" + length + "` is not followed: it is taken for any length. If they rule this "
+                       "one out, give the length a name of its own, and `reuse ack` where data runs one way");
   return d;
 }
 

@@ -139,3 +139,56 @@ TEST(CheckCounts, AgreesWithASearchOfEveryInterleaving) {
   EXPECT_GT(refuted, 20);
   EXPECT_GT(proved, 20);
 }
+
+namespace {
+
+/// Vectors of these lengths, one after the other from every rank to the one so many further, or to all.
+ir::Program vectorsOf(int ranks, const std::vector<std::pair<std::string, int>> &vectors) {
+  ProgramBuilder b(ranks);
+  ir::Block body;
+  for (const auto &[extent, distance] : vectors) {
+    const std::string number = std::to_string(body.size());
+    const ir::Length full = whole({extent});
+    const auto x = b.in("x" + number, {extent});
+    const auto v = b.value("v" + number, full);
+    const auto box = b.box("box" + number, num(ranks), full);
+    ir::Block loop = block(b.load(v, b.all(x)));
+    const int first = distance ? distance : 1, last = distance ? distance : ranks - 1;
+    for (int d = first; d <= last; ++d)
+      loop.push_back(b.send(v, ir::Index::mod(ir::Index::add(me(), num(d)), num(ranks)), box, num(d)));
+    for (int d = first; d <= last; ++d) loop.push_back(b.poll(b.value("got" + number, full), box, num(d)));
+    body.push_back(b.packets(full, std::move(loop)));
+  }
+  ir::Program p = b.finish(std::move(body));
+  p.extents = {"M", "K"};
+  return p;
+}
+
+} // namespace
+
+// Lengths that rise and fall: what is proved for the counts that are tried holds for others.
+TEST(CheckCounts, LengthsWorkedOutOfNamesAreProvedForAllNumbers) {
+  const std::vector<std::string> lengths = {"M", "K", "300-M", "M-100", "M/2", "2*M", "300-M+M/8", "M*(300-M)", "K-M", "K*M",
+                                            "M/K", "200-K", "K+M-100", "log2(M)", "150-M/2", "(100-M)*K", "M-(K-M)"};
+  std::mt19937 random(1);
+  int proved = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const int ranks = 2 + int(random() % 2);
+    std::vector<std::pair<std::string, int>> vectors(1 + random() % 3);
+    for (auto &[extent, distance] : vectors) extent = lengths[random() % lengths.size()], distance = int(random() % std::uint32_t(ranks));
+    ir::Program p = vectorsOf(ranks, vectors);
+    const Verdict v = check::check(p, {});
+    if (!v.proved) continue;
+    ++proved;
+    Options options;
+    for (const std::uint64_t m : {0, 1, 2, 3, 9, 60, 99, 101, 150, 199, 299, 300, 303, 400, 1000})
+      for (const std::uint64_t k : {0, 1, 4, 11, 59, 100, 196, 200, 201, 299, 310, 999, 2003}) {
+        const Extents counts{{"K", k}, {"M", m}};
+        if (llvm::any_of(vectors, [&](const auto &of) { return p.product({of.first}, counts) > 0; })) options.counts.push_back(counts);
+      }
+    for (std::size_t i = 0; i < p.mailboxes.size(); ++i) p.mailboxes[i].copies = v.copies[i];
+    const Verdict all = check::check(p, options);
+    EXPECT_TRUE(all.proved) << "trial " << trial << ": " << all.summary;
+  }
+  EXPECT_GT(proved, 20);
+}
