@@ -56,6 +56,8 @@ public:
         const auto isLess = [&, &view = view](const auto &other) { return other.first != view && isWithin(other.first, view); };
         if (llvm::none_of(views, isLess)) all.push_back(counts);
       }
+    // Those that there are come first: a report is about them if it can be.
+    llvm::stable_sort(all, [](const Extents &a, const Extents &b) { return a.size() < b.size(); });
     return all;
   }
 
