@@ -221,7 +221,16 @@ private:
     return fail(Kind::WrongResult, e, me, base, is,
                 have == want ? "computed from other elements of " + have
                              : "computed with " + have + " where `ensures` has " + want,
-                "compute what `ensures` says, in the same order and with the same roundings" + orReplicated(a, b));
+                "compute what `ensures` says, in the same order and with the same roundings" + orReplicated(a, b) + orNamed());
+  }
+
+  /// What a `counter` adds is rounded as the contract's own operator is, and one that has no name is rounded as written.
+  std::string orNamed() const {
+    const bool adds = llvm::any_of(program.mailboxes, [](const ir::Mailbox &box) { return ir::adds(box.sync); });
+    const bool isNarrow = isFloat(program.dtype) && sizeOf(program.dtype) < 4;
+    if (program.op || !adds || !isNarrow) return "";
+    return "; where a `counter` adds narrow floats, the contract has to name the operator: declare `op in {sum}` behind its "
+           "types and promise `reduce(op, …)`";
   }
 
   /// Where another rank's argument stands for this rank's: callers may have both alike.

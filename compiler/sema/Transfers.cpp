@@ -157,7 +157,9 @@ void checkMessage(Context &context, const Send &send, const Mailbox &mailbox) {
   if (!fits(value.shape, slot.shape)) {
     context
         .error(DiagnosticKind::MailboxTooSmall, send.value->span,
-               "this is " + describe(message) + ", and a slot of " + name + " has only room for " + describe(slot))
+               "this is " + describe(message) + ", and a slot of " + name +
+                   (fits(slot.shape, value.shape) ? " has only room for " + describe(slot)
+                                                  : " is " + describe(slot) + ": their extents differ, and have to be the same"))
         .note(mailbox.element->span, "the slot's type is declared here")
         .help("declare the mailbox `of " + str(message) + "`");
     return;

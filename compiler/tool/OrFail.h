@@ -19,7 +19,11 @@ inline Exit exitCodeOf(const Error &error) {
 
 inline constexpr const char *kAskToReport = "please report it with the command and its input";
 
+/// Of what the machine lacks, the last line says how to get it.
 inline Failure failureOf(const Error &error) {
+  const std::size_t line = error.text.rfind('\n');
+  if (error.code == Error::Code::MachineLacks && line != std::string::npos)
+    return {exitCodeOf(error), error.text.substr(0, line), error.text.substr(line + 1)};
   if (error.code != Error::Code::Internal) return {exitCodeOf(error), error.text};
   return {Exit::Internal, "internal error: " + error.text, kAskToReport};
 }

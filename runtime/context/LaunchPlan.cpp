@@ -271,16 +271,34 @@ Result<void> LaunchPlan::checkRows(const Rows &matrix, std::span<const std::uint
   return {};
 }
 
+static bool uses(const std::string &extent, const std::string &name) {
+  bool found = false;
+  extentValue(extent, [&](std::string_view used) { return found |= used == name, std::uint64_t(1); });
+  return found;
+}
+
+/// What has so many elements, by an argument that is as long, where one is, and what its extents are made of.
+static std::string elementsOf(const Manifest &manifest, std::uint64_t elements, const std::vector<std::string> &of,
+                              std::span<const std::uint64_t> values) {
+  std::string text = std::to_string(elements) + " elements of ";
+  const auto named = std::find_if(manifest.arguments.begin(), manifest.arguments.end(), [&](const Manifest::Argument &a) { return a.extents == of; });
+  text += named == manifest.arguments.end() ? "a vector " : "`" + named->name + "` ";
+  for (const std::string &extent : of) text += "[" + extent + "]";
+  std::string where;
+  for (std::size_t e = 0; e < manifest.extents.size(); ++e)
+    if (std::any_of(of.begin(), of.end(), [&](const std::string &extent) { return uses(extent, manifest.extents[e]); }))
+      where += (where.empty() ? ", where " : ", ") + manifest.extents[e] + " = " + std::to_string(values[e]);
+  return text + where + (where.empty() ? "" : ",");
+}
+
 Result<void> LaunchPlan::checkCapacity(std::span<const std::uint64_t> extents) const {
   if (auto good = checkComputed(extents); !good) return good;
   if (manifest.capacity && domainElements(extents) > manifest.capacity)
-    return beyondCapacity(manifest, std::to_string(domainElements(extents)) + " elements", manifest.capacity);
+    return beyondCapacity(manifest, elementsOf(manifest, domainElements(extents), manifest.domain.extents, extents), manifest.capacity);
   for (std::size_t o = 0; o < others.size(); ++o) {
     const Manifest::OtherDomain &other = manifest.otherDomains[o];
-    std::string shape;
-    for (const std::string &extent : other.extents) shape += "[" + extent + "]";
     if (const std::uint64_t elements = product(others[o], extents); other.capacity && elements > other.capacity)
-      return beyondCapacity(manifest, std::to_string(elements) + " elements of a vector " + shape, other.capacity);
+      return beyondCapacity(manifest, elementsOf(manifest, elements, other.extents, extents), other.capacity);
   }
   return {};
 }

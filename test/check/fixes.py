@@ -118,6 +118,21 @@ algorithm a for c on lsa(2..8) when bytes <= 64Ki {""", """
   y = reduce(op, r in ranks: r.x)""",
      "write `entry barrier` before it",
      [("  y = reduce(op, r in ranks: r.x)", "  entry barrier\n  y = reduce(op, r in ranks: r.x)\n  exit barrier")], True, []),
+    ("wrong-result", 3, """collective c<T in {bf16}>(in x: T[M], in root: rank, out y: T[M])
+  ensures me != root or y == reduce(sum, r in ranks: r.x)
+algorithm a for c on lsa(2..8) when bytes <= 64Ki order any {""", """
+  mailbox acc of T[M] sync counter
+  x +> root.acc
+  if me == root: y = acc""",
+     "declare `op in {sum}` behind its types and promise `reduce(op, …)`",
+     [("<T in {bf16}>", "<T in {bf16}, op in {sum}>"), ("reduce(sum,", "reduce(op,")], False, []),
+    ("mailbox-too-small", 3, """collective c<T in {f16}>(in x: T[2*M], out y: T[2*M])
+  ensures y == (me + 1).x
+algorithm a for c on lsa(2..8) when bytes <= 64Ki {""", """
+  mailbox box of T[3*M] sync ll
+  x -> (me - 1).box
+  y = box""",
+     "declare the mailbox `of T[2*M]`", [("of T[3*M]", "of T[2*M]")], True, []),
     ("missing-barrier", 3, GATHER, """
   window y sync flag
   entry barrier
