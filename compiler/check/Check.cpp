@@ -28,6 +28,14 @@ public:
 
   Verdict run() {
     if (expansion.refutation) return refuted(*expansion.refutation);
+    Verdict found = decide();
+    if (!found.proved || !scalars.refusal || options.someScalars) return found;
+    verdict = Verdict();
+    return refuted(untried(program, *scalars.refusal));
+  }
+
+private:
+  Verdict decide() {
     if (auto r = refuteByPlatform(program, options)) return refuted(std::move(*r));
     for (const Extents &counts : options.counts.empty() ? countClasses(program) : options.counts)
       sizes.emplace_back(expansion, counts);
@@ -46,7 +54,6 @@ public:
     return std::move(verdict);
   }
 
-private:
   const ir::Program &program;
   const Options &options;
   const bool apart;
@@ -411,7 +418,8 @@ private:
 Verdict check(const ir::Program &program, const Options &options) {
   Proof proof(program, options, /*apart=*/false);
   Verdict verdict = proof.run();
-  if (!verdict.proved) verdict = Proof(program, options, /*apart=*/true).run();
+  const bool untried = verdict.refutation && verdict.refutation->kind == Refutation::Kind::Unbounded;
+  if (!verdict.proved && !untried) verdict = Proof(program, options, /*apart=*/true).run();
   return verdict;
 }
 

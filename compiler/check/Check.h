@@ -22,6 +22,8 @@ struct Options {
   int maxCopies = 0;
   /// Rely on what the PTX memory model promises alone; else also on what shipping hardware does.
   bool strict = false;
+  /// Go on where the values of scalars that are tried do not stand for all: it is no proof then.
+  bool someScalars = false;
   /// The most bytes of an aligned store that a peer may rely on to see at once. PTX promises 8.
   unsigned atomicBytes = 128;
   /// All ranks launch the same grid in every launch of a sequence.
@@ -58,6 +60,7 @@ struct Refutation {
     MissingBarrier,
     NoSpareValue,
     AtomicityNotDeclared,
+    Unbounded, ///< nothing is known to go wrong, but not all values of scalars can be tried
   } kind = Kind::WrongResult;
   Event first, second; ///< what must come first, and what may overtake it; `second.what` is None if there is but one
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks

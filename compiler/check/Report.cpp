@@ -159,8 +159,25 @@ llvm::StringRef name(Refutation::Kind kind) {
   case Kind::MissingBarrier: return "missing-barrier";
   case Kind::NoSpareValue: return "no-spare-value";
   case Kind::AtomicityNotDeclared: return "atomicity-not-declared";
+  case Kind::Unbounded: return "unbounded";
   }
   return {};
+}
+
+Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &refusal) {
+  Refutation r;
+  r.kind = Refutation::Kind::Unbounded;
+  r.first.where = refusal.where;
+  r.ranks = program.ranks;
+  if (!refusal.at) {
+    r.explanation = "the scalars have too many combinations of values here to prove anything for all of them";
+    r.fix = "compare each scalar itself with numbers or ranks, or take fewer scalars";
+    return r;
+  }
+  const std::string name = "`" + refusal.scalar + "`", at = refusal.at->str();
+  r.explanation = "nothing is proved for all values of " + name + ": they have more outcomes in `" + at + "` than can be tried";
+  r.fix = "compare " + name + " itself, its quotient or its remainder with numbers, or pass the outcome as a scalar of its own";
+  return r;
 }
 
 /// What peers do with arguments, if anything.
@@ -198,7 +215,7 @@ static std::string scalarsText(const ir::Program &program) {
     if (!program.scalars[s].rank && scalars.each[s].size() > 1)
       text += "; " + program.scalars[s].name + " was tried with " + list(scalars.each[s], number);
   if (!scalars.edges.empty()) {
-    text += "; of " + names() + " not all combinations were tried, but each value of one with";
+    text += "; of " + names() + " not all combinations were tried, but one for every outcome of the conditions, and each value of one with";
     for (std::size_t s = 0; s < program.scalars.size(); ++s)
       text += (s ? ", " : " ") + program.scalars[s].name + " = " + list(scalars.edges[s], number);
     text += " of the others";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "check/Check.h"
+#include "check/Scalars.h"
 
 namespace coll::check {
 
@@ -25,5 +26,8 @@ void offerFlags(const ir::Program &program, Refutation &refutation);
 /// Fills explanation and fix of a hazard between launches. `enough`: copies with which there is none, empty if there
 /// is no such number.
 void explainOrder(const ir::Program &program, Refutation &refutation, const std::vector<int> &enough);
+
+/// What is said where not all values of scalars can be tried, and nothing goes wrong with those that are.
+Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &refusal);
 
 } // namespace coll::check

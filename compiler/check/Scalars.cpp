@@ -1,5 +1,7 @@
 #include "check/Scalars.h"
 
+#include "check/Outcomes.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -9,37 +11,43 @@ namespace coll::check {
 namespace {
 
 using Kind = ir::Index::Kind;
-using Visit = llvm::function_ref<void(const ir::Index &)>;
+/// An expression, where it stands, and whether it is a number that is computed with.
+using Visit = llvm::function_ref<void(const ir::Index &, ir::SourceOffset, bool)>;
 
-void visitSlice(const ir::Slice &slice, Visit visit) {
-  visit(slice.index), visit(slice.length.index);
-  if (slice.owner) visit(*slice.owner);
+void visitSlice(const ir::Slice &slice, ir::SourceOffset where, Visit visit) {
+  visit(slice.index, where, false), visit(slice.length.index, where, false);
+  if (slice.owner) visit(*slice.owner, where, false);
 }
 
 void visitStatement(const ir::Stmt &stmt, Visit visit) {
+  const ir::SourceOffset where = ir::match(stmt, [](const auto &s) -> ir::SourceOffset { return s.where; });
+  const auto index = [&](const ir::Index &i) { visit(i, where, false); };
   ir::match(
-      stmt, [&](const ir::Load &s) { visitSlice(s.from, visit); }, [&](const ir::Store &s) { visitSlice(s.to, visit); },
-      [&](const ir::StoreCount &s) { visitSlice(s.to, visit); },
-      [&](const ir::Send &s) { visit(s.peer), visit(s.slot); }, [&](const ir::Poll &s) { visit(s.slot); },
-      [&](const ir::Read &s) { visit(s.slot); }, [&](const ir::Clear &s) { visit(s.slot); },
-      [&](const ir::Signal &s) { visit(s.peer), visit(s.slot); }, [&](const ir::Await &s) { visit(s.slot); },
-      [&](const ir::Credit &s) { visit(s.peer); }, [&](const ir::AwaitCredit &s) { visit(s.peer); },
-      [&](const ir::Constant &s) { s.number ? visit(*s.number) : void(); }, [&](const ir::If &s) { visit(s.condition); },
-      [&](const ir::For &s) { visit(s.first), visit(s.last); }, [](const auto &) {});
+      stmt, [&](const ir::Load &s) { visitSlice(s.from, where, visit); },
+      [&](const ir::Store &s) { visitSlice(s.to, where, visit); },
+      [&](const ir::StoreCount &s) { visitSlice(s.to, where, visit); },
+      [&](const ir::Send &s) { index(s.peer), index(s.slot); }, [&](const ir::Poll &s) { index(s.slot); },
+      [&](const ir::Read &s) { index(s.slot); }, [&](const ir::Clear &s) { index(s.slot); },
+      [&](const ir::Signal &s) { index(s.peer), index(s.slot); }, [&](const ir::Await &s) { index(s.slot); },
+      [&](const ir::Credit &s) { index(s.peer); }, [&](const ir::AwaitCredit &s) { index(s.peer); },
+      [&](const ir::Constant &s) { s.number ? visit(*s.number, where, true) : void(); },
+      [&](const ir::If &s) { index(s.condition); }, [&](const ir::For &s) { index(s.first), index(s.last); },
+      [](const auto &) {});
 }
 
 /// Every expression in a program and its contract.
 void visitExpressions(const ir::Program &program, Visit visit) {
   ir::walk(program.body, [&](const ir::Stmt &s) { visitStatement(s, visit); });
-  for (const ir::Value &v : program.values) visit(v.length.index);
-  for (const ir::Mailbox &m : program.mailboxes) visit(m.length.index);
+  for (const ir::Value &v : program.values) visit(v.length.index, 0, false);
+  for (const ir::Mailbox &m : program.mailboxes) visit(m.length.index, m.where, false);
   for (const ir::Ensures &e : program.ensures) {
-    visitSlice(e.target, visit), visitSlice(e.source, visit), visit(e.from), visit(e.countFrom);
-    if (e.on) visit(*e.on);
-    if (e.count) visitSlice(*e.count, visit);
+    visitSlice(e.target, e.where, visit), visitSlice(e.source, e.where, visit);
+    visit(e.from, e.where, false), visit(e.countFrom, e.where, false);
+    if (e.on) visit(*e.on, e.where, false);
+    if (e.count) visitSlice(*e.count, e.where, visit);
     for (const ir::FormulaNode &n : e.formula) {
-      visitSlice(n.source, visit), visit(n.from);
-      if (n.number) visit(*n.number);
+      visitSlice(n.source, e.where, visit), visit(n.from, e.where, false);
+      if (n.number) visit(*n.number, e.where, true);
     }
   }
 }
@@ -49,7 +57,7 @@ void visitExpressions(const ir::Program &program, Visit visit) {
 class Turns {
 public:
   Turns(const ir::Program &program, llvm::StringRef scalar) : ranks(program.ranks), scalar(scalar) {
-    visitExpressions(program, [&](const ir::Index &i) { visit(i); });
+    visitExpressions(program, [&](const ir::Index &i, ir::SourceOffset, bool) { visit(i); });
   }
 
   std::set<std::int64_t> at;
@@ -132,24 +140,7 @@ private:
   }
 };
 
-std::int64_t least(DType type) {
-  switch (type) {
-  case DType::I8: return std::numeric_limits<std::int8_t>::min();
-  case DType::I32: return std::numeric_limits<std::int32_t>::min();
-  case DType::I64: return std::numeric_limits<std::int64_t>::min();
-  default: return 0;
-  }
-}
-
-std::int64_t greatest(DType type) {
-  switch (type) {
-  case DType::I8: return std::numeric_limits<std::int8_t>::max();
-  case DType::U8: return std::numeric_limits<std::uint8_t>::max();
-  case DType::I32: return std::numeric_limits<std::int32_t>::max();
-  case DType::U32: return std::numeric_limits<std::uint32_t>::max();
-  default: return std::numeric_limits<std::int64_t>::max();
-  }
-}
+constexpr std::size_t kInARow = 24;
 
 /// The values of one scalar: those for launches in a row, and the others.
 struct Values {
@@ -167,33 +158,31 @@ struct Values {
   }
 };
 
-Values valuesOf(const ir::Program &program, const ir::Scalar &scalar) {
+/// Of a rank. Few ranks are all tried in a row; with many, the ends of the range and what differs stand for the others.
+Values ranksOf(const ir::Program &program, const ir::Scalar &scalar) {
   const std::int64_t n = program.ranks;
-  if (!scalar.isIndex()) return {{0}, {}}; // data: decides nothing
-  const std::int64_t low = scalar.rank ? 0 : least(scalar.type), high = scalar.rank ? n - 1 : greatest(scalar.type);
   Values values;
   const auto add = [&](std::vector<std::int64_t> &to, std::int64_t v) {
-    if (v >= low && v <= high && !llvm::is_contained(values.some, v) && !llvm::is_contained(values.rest, v)) to.push_back(v);
+    if (v >= 0 && v < n && !llvm::is_contained(values.some, v) && !llvm::is_contained(values.rest, v)) to.push_back(v);
   };
-  // Few ranks are all tried in a row. With many, the ends of the range and what differs stand for the others.
-  constexpr std::size_t kInARow = 24;
   const Turns turns(program, scalar.name);
   for (const std::int64_t turn : turns.fixed)
     for (const std::int64_t v : {turn, turn - 1, turn + 1}) add(values.some, v);
   for (const std::int64_t v : {std::int64_t(0), std::int64_t(1)}) add(values.some, v);
-  if (scalar.rank)
-    for (std::int64_t r = 2; r < n; ++r)
-      if (n <= 8 || r == n / 2 || r == n - 1) add(values.some, r);
+  for (std::int64_t r = 2; r < n; ++r)
+    if (n <= 8 || r == n / 2 || r == n - 1) add(values.some, r);
   for (const std::int64_t turn : turns.at)
-    for (const std::int64_t v : {turn, turn - 1, turn + 1}) add(scalar.rank && n <= 8 ? values.rest : values.some, v);
-  if (scalar.rank)
-    for (std::int64_t r = 0; r < n; ++r) add(values.rest, r);
-  else
-    for (const std::int64_t v : {std::int64_t(2), n, std::int64_t(-1), n - 1, std::min(high, std::int64_t(1) << 30)})
-      add(values.some, v);
+    for (const std::int64_t v : {turn, turn - 1, turn + 1}) add(n <= 8 ? values.rest : values.some, v);
+  for (std::int64_t r = 0; r < n; ++r) add(values.rest, r);
   values.keep(kInARow);
-  if (turns.at.size() > turns.fixed.size()) // it meets something that differs from rank to rank
-    for (std::int64_t r = 0; r < n; ++r) add(values.rest, r);
+  return values;
+}
+
+Values valuesOf(const ir::Program &program, const ir::Scalar &scalar, const Outcomes &outcomes) {
+  if (!scalar.isIndex()) return {{0}, {}}; // data: decides nothing
+  if (scalar.rank) return ranksOf(program, scalar);
+  Values values{outcomes.integer(scalar.name), {}};
+  values.keep(kInARow);
   return values;
 }
 
@@ -226,14 +215,27 @@ std::vector<std::vector<std::int64_t>> firstOf(std::vector<std::vector<std::int6
 
 } // namespace
 
-ScalarClasses scalarClasses(const ir::Program &program) {
+/// Puts one combination of values of each outcome that is not there yet among those for launches in a row.
+static void addOutcomes(const Outcomes &outcomes, ScalarClasses &result) {
+  std::set<std::uint64_t> seen;
+  for (int v = 0; v < result.few; ++v) seen.insert(outcomes.of(result.values[std::size_t(v)]));
+  std::vector<std::vector<std::int64_t>> missing;
+  outcomes.each(result.each, [&](const std::vector<std::int64_t> &values, std::uint64_t outcome) {
+    if (missing.size() < 1000 && seen.insert(outcome).second) missing.push_back(values);
+  });
+  for (std::vector<std::int64_t> &values : missing) {
+    const auto at = llvm::find(result.values, values);
+    if (at != result.values.end()) result.values.erase(at);
+    const bool inARow = result.few < int(3 * kInARow);
+    result.values.insert(inARow ? result.values.begin() + result.few : result.values.end(), std::move(values));
+    result.few += inARow;
+  }
+}
+
+/// Those that follow each other, then the others.
+static void combine(const ir::Program &program, std::vector<std::vector<std::int64_t>> some, ScalarClasses &result) {
   constexpr std::size_t kMostInARow = 40;
   const std::size_t most = std::max<std::size_t>(256, 4 * std::size_t(program.ranks));
-  std::vector<Values> values;
-  for (const ir::Scalar &s : program.scalars) values.push_back(valuesOf(program, s));
-  ScalarClasses result;
-  std::vector<std::vector<std::int64_t>> some;
-  for (const Values &v : values) some.push_back(v.some), result.each.push_back(v.all());
   // Of several scalars, only the first takes more than a few.
   for (const auto &[first, others] : {std::pair(24, 4), std::pair(10, 4), std::pair(10, 2), std::pair(10, 1)})
     for (std::size_t s = some.size(); s-- > 0 && combinations(some) > kMostInARow;)
@@ -247,7 +249,7 @@ ScalarClasses scalarClasses(const ir::Program &program) {
   };
   if (combinations(result.each) <= most) {
     add(result.each);
-    return result;
+    return;
   }
   // Too many combinations: all of each beside a few of the others.
   for (std::size_t few : {4, 3, 2, 1}) {
@@ -262,6 +264,27 @@ ScalarClasses scalarClasses(const ir::Program &program) {
     star[s] = result.each[s];
     add(star);
   }
+}
+
+ScalarClasses scalarClasses(const ir::Program &program) {
+  ScalarClasses result;
+  std::vector<Expression> expressions;
+  visitExpressions(program, [&](const ir::Index &i, ir::SourceOffset where, bool number) {
+    const auto uses = [&](const ir::Scalar &s) { return s.isIndex() && i.uses(s.name); };
+    const auto same = [&](const Expression &e) { return e.index == i && e.number == number; };
+    if (llvm::any_of(program.scalars, uses) && llvm::none_of(expressions, same)) expressions.push_back({i, where, number});
+  });
+  Outcomes outcomes(program, std::move(expressions));
+  std::vector<std::vector<std::int64_t>> some;
+  for (const ir::Scalar &s : program.scalars) {
+    const Values values = valuesOf(program, s, outcomes);
+    some.push_back(values.some), result.each.push_back(values.all());
+  }
+  combine(program, std::move(some), result);
+  // All values of one scalar that follow each other need no others.
+  const bool all = result.few == int(result.values.size()) && result.edges.empty();
+  if (!all && !outcomes.refusal && outcomes.table(result.each)) addOutcomes(outcomes, result);
+  result.refusal = outcomes.refusal;
   return result;
 }
 

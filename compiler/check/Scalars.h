@@ -3,6 +3,8 @@
 
 #include "ir/Program.h"
 
+#include <optional>
+
 namespace coll::check {
 
 /// Values of the scalars of a program: first some, `few` of them, that launches in a row are checked with, then the
@@ -13,10 +15,16 @@ struct ScalarClasses {
   std::vector<std::vector<std::int64_t>> each; ///< by scalar: its values
   std::vector<std::vector<std::int64_t>> edges; ///< by scalar, where not all combinations are among the values: those that
                                                 ///< all values of the others are combined with
+  struct Refusal {
+    std::string scalar;
+    std::optional<ir::Index> at; ///< whose outcomes are too many, or are not known
+    ir::SourceOffset where = 0;
+  };
+  std::optional<Refusal> refusal; ///< the values do not stand for all: why
 };
 
-/// Of a rank, all. Of an integer, those on both sides of every number at which a condition or an index of the program may
-/// change, a negative one and a large one; all numbers of ranks, if it is compared with such.
+/// Of a rank, all. Of an integer, one for each outcome that it has in the program's conditions and indices. Of several
+/// scalars all combinations, or, where those are too many, each value of one and every outcome of the conditions.
 ScalarClasses scalarClasses(const ir::Program &program);
 
 } // namespace coll::check

@@ -29,6 +29,17 @@ static check::Verdict prove(Program &program, const check::Options &options) {
   }
 }
 
+/// Finds a depth with some values of scalars, where not all can be tried.
+static bool proveForSome(Program &program, check::Options options) {
+  Program tried = program;
+  options.someScalars = true;
+  const check::Verdict verdict = prove(tried, options);
+  if (!verdict.proved) return false;
+  for (std::size_t box = 0; box < tried.mailboxes.size(); ++box) tried.mailboxes[box].copies = verdict.copies[box];
+  program = std::move(tried);
+  return true;
+}
+
 /// What is refuted for its result alone may have a depth that is proved without one: run unchecked, it goes wrong in that
 /// result and in nothing else.
 static bool proveWithoutResult(Program &program, const check::Options &options, check::Refutation::Kind kind) {
@@ -82,10 +93,11 @@ bool chooseDepth(Program &program, Context &context) {
   counterexample.severity = Severity::Warning;
   counterexample.message += "; goes on because of --unchecked";
   context.sink.list.push_back(std::move(counterexample));
-  if (!proveWithoutResult(program, options, verdict.refutation->kind))
+  const bool untried = verdict.refutation->kind == check::Refutation::Kind::Unbounded;
+  if (!(untried ? proveForSome(program, options) : proveWithoutResult(program, options, verdict.refutation->kind)))
     for (Mailbox &box : program.mailboxes)
       if (box.copies == 0) box.copies = 1;
-  program.proof = "unchecked: this algorithm is REFUTED: " + verdict.refutation->explanation;
+  program.proof = std::string("unchecked: this algorithm is ") + (untried ? "NOT PROVED: " : "REFUTED: ") + verdict.refutation->explanation;
   return true;
 }
 
