@@ -41,7 +41,9 @@ void BodyEmitter::run() {
 }
 
 void BodyEmitter::scalar(const Scalar &s) {
-  const std::string name = variables[s.name] = "a." + names.scalars.at(s.name);
+  // Whole numbers are signed and of 64 bits, as the checker takes them: in the scalar's own type `k - 1` of 0 would be large.
+  const std::string given = "a." + names.scalars.at(s.name);
+  const std::string name = variables[s.name] = s.rank ? given : "(long long)" + given;
   if (!s.rank) scope.loops[name] = {std::numeric_limits<int>::min(), std::numeric_limits<int>::max()};
 }
 
