@@ -110,17 +110,22 @@ std::uint64_t LaunchPlan::computedExtent(std::string_view text, std::span<const 
   });
 }
 
+/// `M = 5, K = 3`: the free extents that some are made of.
+static std::string valuesIn(const Manifest &manifest, const std::vector<std::string> &of, std::span<const std::uint64_t> extents) {
+  std::string text;
+  for (std::size_t e = 0; e < extents.size(); ++e)
+    if (std::any_of(of.begin(), of.end(), [&](const std::string &extent) { return mentions(extent, manifest.extents[e]); }))
+      text += (text.empty() ? "" : ", ") + manifest.extents[e] + " = " + std::to_string(extents[e]);
+  return text;
+}
+
 /// Extents that are worked out are numbers of 64 bits, as the kernel counts in those.
 Result<void> LaunchPlan::checkComputed(std::span<const std::uint64_t> extents) const {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     for (const std::string &text : arguments[i].computed) {
       if (computedExtent(text, extents) != UINT64_MAX) continue;
-      std::string values;
-      for (std::size_t e = 0; e < extents.size(); ++e)
-        if (mentions(text, manifest.extents[e]))
-          values += (values.empty() ? "" : ", ") + manifest.extents[e] + " = " + std::to_string(extents[e]);
       return Error{Error::Code::BadInput, "`" + manifest.member + "`: the extent `" + text + "` of `" + manifest.arguments[i].name +
-                                              "` is beyond 64 bits, with " + values};
+                                              "` is beyond 64 bits, with " + valuesIn(manifest, {text}, extents)};
     }
   return {};
 }
@@ -271,24 +276,15 @@ Result<void> LaunchPlan::checkRows(const Rows &matrix, std::span<const std::uint
   return {};
 }
 
-static bool uses(const std::string &extent, const std::string &name) {
-  bool found = false;
-  extentValue(extent, [&](std::string_view used) { return found |= used == name, std::uint64_t(1); });
-  return found;
-}
-
 /// What has so many elements, by an argument that is as long, where one is, and what its extents are made of.
 static std::string elementsOf(const Manifest &manifest, std::uint64_t elements, const std::vector<std::string> &of,
-                              std::span<const std::uint64_t> values) {
+                              std::span<const std::uint64_t> extents) {
   std::string text = std::to_string(elements) + " elements of ";
   const auto named = std::find_if(manifest.arguments.begin(), manifest.arguments.end(), [&](const Manifest::Argument &a) { return a.extents == of; });
   text += named == manifest.arguments.end() ? "a vector " : "`" + named->name + "` ";
   for (const std::string &extent : of) text += "[" + extent + "]";
-  std::string where;
-  for (std::size_t e = 0; e < manifest.extents.size(); ++e)
-    if (std::any_of(of.begin(), of.end(), [&](const std::string &extent) { return uses(extent, manifest.extents[e]); }))
-      where += (where.empty() ? ", where " : ", ") + manifest.extents[e] + " = " + std::to_string(values[e]);
-  return text + where + (where.empty() ? "" : ",");
+  const std::string values = valuesIn(manifest, of, extents);
+  return text + (values.empty() ? "" : ", where " + values + ",");
 }
 
 Result<void> LaunchPlan::checkCapacity(std::span<const std::uint64_t> extents) const {
