@@ -32,6 +32,10 @@ std::string sizeText(std::uint64_t bytes) {
   return std::to_string(bytes) + units[unit];
 }
 
+std::string gridText(const Row &row) {
+  return row.gridCtas ? std::to_string(row.gridCtas) + "x" + std::to_string(row.gridThreads) : "-";
+}
+
 std::string checkText(const Row &row) {
   if (row.wrong) return std::to_string(row.wrong) + " wrong";
   return row.verified ? "ok" : "-";
@@ -88,19 +92,20 @@ std::string heading(const Report &report) {
 std::string tableHead(const Report &report, std::size_t rivalWidth) {
   const Floors &floors = report.floors;
   return format("# floors: empty node %.3f us (without dependent launch %.3f), one way %.3f us, link %.1f GB/s (%s)\n"
-                "# us an operation; limit = empty node + one way + bytes over link\n",
+                "# us an operation; limit = empty node + one way + bytes over link; grid = CTAs x threads launched\n",
                 floors.emptyNode, floors.plainNode, floors.oneWay, floors.bytesPerMicrosecond / 1e3,
                 floors.bandwidthBy.c_str()) +
          format("#%8s %10s  ", "bytes", "elements") + padded("rival", rivalWidth) +
-         format(" %9s %9s %9s %9s %9s %6s %8s  %s\n", "median", "min", "p99", "slowest", "limit", "x", "busGB/s",
-                "check");
+         format(" %9s %9s %9s %9s %9s %6s %8s %9s  %s\n", "median", "min", "p99", "slowest", "limit", "x", "busGB/s",
+                "grid", "check");
 }
 
 std::string tableRow(const Row &row, std::size_t rivalWidth) {
   std::string text = format(" %8s %10llu  ", sizeText(row.bytes).c_str(), (unsigned long long)row.elements) +
                      padded(row.rival, rivalWidth) +
-                     format(" %9.3f %9.3f %9.3f %9.3f %9.3f %6.2f %8.2f  %s", row.time.median, row.time.minimum,
-                            row.time.p99, row.slowestRank, row.limit, row.ratio(), row.bus, checkText(row).c_str());
+                     format(" %9.3f %9.3f %9.3f %9.3f %9.3f %6.2f %8.2f %9s  %s", row.time.median, row.time.minimum,
+                            row.time.p99, row.slowestRank, row.limit, row.ratio(), row.bus, gridText(row).c_str(),
+                            checkText(row).c_str());
   if (!row.believable) text += ", BELOW THE FLOOR";
   if (!row.note.empty()) text += ", " + row.note;
   text += "\n";
@@ -183,7 +188,7 @@ std::string summary(const Report &report) {
 
 std::string toCsv(const Report &report) {
   std::string text = "collective,ranks,dtype,op,mode,inplace,bytes,elements,rival,version,operations,replays,median_us,"
-                     "min_us,p99_us,slowest_rank_us,limit_us,ratio,bus_gbs,wrong,verified,believable,note\n";
+                     "min_us,p99_us,slowest_rank_us,limit_us,ratio,bus_gbs,ctas,threads,wrong,verified,believable,note\n";
   for (const Row &row : report.rows)
     text += report.collective + "," + std::to_string(report.ranks) + "," + report.dtype + "," + report.op + "," +
             (report.graph ? "graph" : "eager") + "," + (report.inplace ? "1" : "0") + "," + std::to_string(row.bytes) +
@@ -191,7 +196,8 @@ std::string toCsv(const Report &report) {
             std::to_string(row.operations) + "," + std::to_string(row.replays) + "," +
             format("%.4f,%.4f,%.4f,%.4f,%.4f,%.3f,%.3f,", row.time.median, row.time.minimum, row.time.p99,
                    row.slowestRank, row.limit, row.ratio(), row.bus) +
-            std::to_string(row.wrong) + "," + (row.verified ? "1" : "0") + "," + (row.believable ? "1" : "0") + "," +
+            std::to_string(row.gridCtas) + "," + std::to_string(row.gridThreads) + "," + std::to_string(row.wrong) +
+            "," + (row.verified ? "1" : "0") + "," + (row.believable ? "1" : "0") + "," +
             row.note + "\n";
   return text;
 }
@@ -232,6 +238,7 @@ std::string toJson(const Report &report) {
                           {"foreign", row.foreign},
                           {"ctas", row.ctas},
                           {"threads", row.threads},
+                          {"grid", Array{row.gridCtas, row.gridThreads}},
                           {"note", text(row.note)}});
   Object object{{"collective", report.collective},
                 {"ranks", report.ranks},

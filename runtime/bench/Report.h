@@ -25,6 +25,7 @@ struct Row {
   bool verified = false, believable = true;
   bool foreign = false;             ///< neither a member nor NCCL: no choice for selection
   unsigned ctas = 0, threads = 0;   ///< of its launches where they were not by the shape rule
+  unsigned gridCtas = 0, gridThreads = 0; ///< CTAs that the graph launches for an operation, and threads of each; 0: eager
   std::string note; ///< what NCCL chose
 
   double ratio() const { return limit > 0 ? time.median / limit : 0; }

@@ -221,6 +221,7 @@ Result<void> SizeRun::captureChain(Contest &contest) {
   auto captured = stage.watch->capture([&] { return enqueueChain(contest); });
   if (!captured) return failed(contest, captured.error());
   contest.graphs = std::move(*captured);
+  contest.row.gridCtas = contest.graphs->grid.ctas, contest.row.gridThreads = contest.graphs->grid.threads;
   return {};
 }
 

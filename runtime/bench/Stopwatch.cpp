@@ -66,6 +66,27 @@ Stopwatch::~Stopwatch() {
   }
 }
 
+Result<Grid> Stopwatch::largestGrid(CUgraph graph) const {
+  std::size_t count = 0;
+  if (auto done = cuda.check(cuda.cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes"); !done) return done.error();
+  std::vector<CUgraphNode> nodes(count);
+  if (auto done = cuda.check(cuda.cuGraphGetNodes(graph, nodes.data(), &count), "cuGraphGetNodes"); !done)
+    return done.error();
+  Grid largest;
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type;
+    if (auto done = cuda.check(cuda.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType"); !done) return done.error();
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    CUDA_KERNEL_NODE_PARAMS kernel = {};
+    if (auto done = cuda.check(cuda.cuGraphKernelNodeGetParams(node, &kernel), "cuGraphKernelNodeGetParams"); !done)
+      return done.error();
+    const Grid grid{kernel.gridDimX * kernel.gridDimY * kernel.gridDimZ,
+                    kernel.blockDimX * kernel.blockDimY * kernel.blockDimZ};
+    if (grid.ctas > largest.ctas) largest = grid;
+  }
+  return largest;
+}
+
 Result<std::unique_ptr<Graphs>> Stopwatch::capture(const Work &work) {
   Result<void> good;
   std::size_t begun = 0;
@@ -83,6 +104,12 @@ Result<std::unique_ptr<Graphs>> Stopwatch::capture(const Work &work) {
     Current current(cuda, gpus.list[rank]);
     auto ended = cuda.check(cuda.cuStreamEndCapture(lanes[rank].stream, &captured[rank]), "cuStreamEndCapture");
     if (good) good = ended;
+  }
+  if (good) {
+    Current current(cuda, gpus.list[0]);
+    auto grid = largestGrid(captured[0]);
+    if (grid) graphs->grid = *grid;
+    else good = grid.error();
   }
   for (std::size_t rank = 0; rank < begun; ++rank) {
     Current current(cuda, gpus.list[rank]);

@@ -10,6 +10,11 @@ namespace coll::bench {
 /// Queues something on the ranks' streams.
 using Work = std::function<Result<void>()>;
 
+/// CTAs and threads of each.
+struct Grid {
+  unsigned ctas = 0, threads = 0;
+};
+
 /// What was captured on every rank's stream.
 class Graphs {
 public:
@@ -19,6 +24,7 @@ public:
   Graphs &operator=(const Graphs &) = delete;
 
   std::vector<CUgraphExec> list; ///< [rank]
+  Grid grid;                     ///< of rank 0's largest kernel: whoever launches it, this is what it takes of the GPU
 
 private:
   const Gpus &gpus;
@@ -56,6 +62,7 @@ private:
   Stopwatch(const Gpus &gpus, const Kernels &kernels, double seconds)
       : gpus(gpus), cuda(gpus.cuda), kernels(kernels), seconds(seconds) {}
   Result<void> prepare();
+  Result<Grid> largestGrid(CUgraph graph) const;
   Result<void> queue(const Work &before, const Work &work, bool gated);
   Result<void> closeGates();
   void openGates();

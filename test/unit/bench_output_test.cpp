@@ -31,6 +31,7 @@ Report madeUp() {
       row.rival = rival, row.bytes = bytes, row.elements = bytes / 2, row.operations = 50, row.replays = 40;
       row.time = {limit * times, limit * times * 0.98, limit * times * 1.1};
       row.slowestRank = limit * times * 1.02, row.limit = limit, row.verified = true, row.note = note;
+      if (i != 1) row.gridCtas = unsigned(i + 1), row.gridThreads = 128;
       report.rows.push_back(row);
     };
     add("oneshot.ll", 1.3 + 0.05 * i, "");
@@ -105,7 +106,7 @@ TEST(Report, JsonHasWhereAndWhen) {
   const std::string json = toJson(report);
   for (const char *part : {"\"machine\": \"2 x GPU\"", "\"driver\": \"580.1\"", "\"nccl\": \"2.28.9\"",
                            "\"command\": \"coll bench allreduce -n 2\"", "\"NCCL_NVLS_ENABLE\": \"0\"",
-                           "\"oneWay\": 0.75", "\"H\": 4096", "\"rival\": \"nccl-symmetric\""})
+                           "\"oneWay\": 0.75", "\"grid\": [\n        1,\n        128\n      ]", "\"H\": 4096", "\"rival\": \"nccl-symmetric\""})
     EXPECT_NE(json.find(part), std::string::npos) << part;
 }
 
