@@ -11,8 +11,9 @@ thread_local Engine *Engine::active = nullptr;
 void Cta::begin(unsigned threadCount) {
   done = 0, triggered = false;
   threads.resize(threadCount);
-  ready.clear(), atBarrier.clear(), atCluster.clear(), draining.clear();
+  ready.clear(), atBarrier.clear(), atCluster.clear(), atCounter.clear(), draining.clear();
   shared.clear();
+  counters = {};
   pendingByPhase.clear();
   oldestPhase = UINT32_MAX;
 }

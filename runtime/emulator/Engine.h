@@ -48,6 +48,9 @@ public:
   std::uint32_t loadShared(unsigned word);
   void storeShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value);
   void clusterSync();
+  void expectShared(unsigned counter, unsigned words);
+  void sendShared(unsigned ctaOfCluster, unsigned word, std::uint32_t value, unsigned counter);
+  void awaitShared(unsigned counter, unsigned round);
   void spinHint(std::uint64_t address);
   std::uint64_t nanoseconds() const { return statistics.steps; }
   /// A signal came while a thread was running: ends the run. Does not return.
@@ -85,9 +88,12 @@ private:
   void drain();
   bool drained(const Thread &thread) const;
   void releaseBarrier(Cta &cta);
-  void releaseCluster(Cta &cta);
   void passBarrier(const std::vector<Thread *> &threads);
+
+  // Clusters.cpp
+  void releaseCluster(Cta &cta);
   Cta *clusterOf(Cta &cta);
+  void endRound(Cta &cta, Cta::Counter &counter);
 
   // Engine.cpp
   void prepare();

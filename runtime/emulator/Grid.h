@@ -53,7 +53,7 @@ struct WarpCall {
 };
 
 struct Thread {
-  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtWarp, AtDependency, Draining, Done };
+  enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtCounter, AtWarp, AtDependency, Draining, Done };
   static constexpr unsigned kWarp = 32, kLine = 8; ///< lanes of a warp and of a line of 128 bytes
 
   // What every access touches comes first.
@@ -90,8 +90,14 @@ struct Cta {
   unsigned done = 0;
   bool triggered = false; ///< has let dependent launches begin, or has ended
   std::vector<Thread> threads;
-  std::vector<Thread *> ready, atBarrier, atCluster, draining;
+  std::vector<Thread *> ready, atBarrier, atCluster, atCounter, draining;
   std::vector<std::uint32_t> shared; ///< poison at the launch's begin
+  struct Counter {
+    std::uint32_t got = 0, expected = 0; ///< words of the round; `expected` where it `expects`
+    std::uint32_t rounds = 0;            ///< that are over
+    bool expects = false;
+  };
+  std::array<Counter, 2> counters; ///< of words that arrive in shared memory
   struct Queued {
     Pending *unit;
     Line *line; ///< the unit's, to have both on their way from memory at once

@@ -183,6 +183,10 @@ std::string Engine::describeWaits() {
       group.example = describeThread(thread);
       if (thread.state == Thread::AtBarrier) {
         group.example += ": waits at a CTA barrier";
+      } else if (thread.state == Thread::AtCluster) {
+        group.example += ": waits at a barrier of its cluster";
+      } else if (thread.state == Thread::AtCounter) {
+        group.example += ": waits for what the CTAs of its cluster tell it";
       } else if (thread.state == Thread::AtWarp) {
         group.example += ": waits for the other lanes of its warp";
       } else if (thread.state == Thread::AtDependency) {

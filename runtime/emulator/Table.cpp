@@ -77,6 +77,15 @@ void ctaSync() {
 void clusterSync() {
   Engine::active->clusterSync();
 }
+void expectShared(unsigned counter, unsigned words) {
+  Engine::active->expectShared(counter, words);
+}
+void sendShared(unsigned cta, unsigned word, unsigned value, unsigned counter) {
+  Engine::active->sendShared(cta, word, value, counter);
+}
+void awaitShared(unsigned counter, unsigned round) {
+  Engine::active->awaitShared(counter, round);
+}
 void spinHint(const void *address) {
   Engine::active->spinHint(toAddress(address));
 }
@@ -89,7 +98,7 @@ unsigned long long nanoseconds() {
 const emulated::Table coll::emu::table = {coordinates, load,       store,       loadLine, storeLine, addLine, anyOfWarp,
                                           shuffleXor,  loadShared, storeShared, add4,     addEach,   storeToAll,
                                           loadFromAll, fence,      gridDependencyWait, launchDependents, ctaSync, clusterSync,
-                                          spinHint,    nanoseconds};
+                                          expectShared, sendShared, awaitShared, spinHint,    nanoseconds};
 
 struct SignalGuard::Saved {
   struct sigaction segv, bus;

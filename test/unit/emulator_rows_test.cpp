@@ -79,9 +79,9 @@ TEST(Rows, MeetUnderAdversarialSchedules) {
   }
 }
 
-int seedsThatFail(const std::string &defect, Shape shape) {
+int seedsThatFail(const std::string &defect, Shape shape, std::uint64_t length = 200) {
   int bad = 0;
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) bad += wrongRows({defect}, 9, 200, shape, seed) != 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) bad += wrongRows({defect}, 9, length, shape, seed) != 0;
   return bad;
 }
 
@@ -92,6 +92,13 @@ TEST(Rows, AreWrongWithoutTheMeeting) {
 
 TEST(Rows, AreWrongIfTheWordsDoNotAlternate) {
   EXPECT_GT(seedsThatFail("ONE_SET", {4, 64, 2, true}), 0);
+}
+
+// A warp without packets may be slow: the words of the meeting that it still reads are not written again before it has told
+// that it is done.
+TEST(Rows, AreWrongIfWarpsWithoutPacketsTellNothing) {
+  EXPECT_EQ(seedsThatFail("NONE", {2, 128, 2, true}, 60), 0);
+  EXPECT_GT(seedsThatFail("NO_WORD", {2, 128, 2, true}, 60), 0);
 }
 
 // Packets of lines lie among each other, so that a row's threads meet before they make the blocks, and behind.

@@ -132,6 +132,8 @@ struct Launch {
   bool active = true;   ///< whether this thread has a packet; one without goes along and touches no memory
   bool inStep = false;  ///< whether all threads of the CTA make the same calls
   bool settled = false; ///< whether all threads of the CTA have met since they have begun
+  bool counts = false;  ///< whether the counters of rows.h are ready
+  u32 counted = 0;      ///< meetings over rows so far that those have counted
 
   __device__ explicit Launch(const Team<N> &t) : team(t) {}
 

@@ -428,12 +428,17 @@ __device__ inline u32 floatToInt8(float v) {
 __device__ inline float shuffleXor(float v, u32 mask) { return __shfl_xor_sync(0xffffffffu, v, int(mask)); }
 
 /// Words of a CTA's shared memory, for what its threads tell each other. Words that another CTA of the cluster writes may
-/// be read after the clusterSync that follows.
+/// be read after the clusterSync that follows, or the awaitShared that counts them.
 constexpr u32 kSharedWords = 4384;
 namespace detail {
 __device__ inline float *sharedWords() {
   __shared__ float words[kSharedWords];
   return words;
+}
+/// The address of one of the CTA's two counters (mbarriers) of words that arrive.
+__device__ inline u32 sharedCounter(u32 counter) {
+  __shared__ u64 counters[2];
+  return u32(__cvta_generic_to_shared(counters + counter));
 }
 } // namespace detail
 __device__ inline float loadShared(u32 word) {
@@ -449,6 +454,47 @@ __device__ inline void storeSharedOf(u32 cta, u32 word, float v) {
   asm volatile("{.reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; st.shared::cluster.f32 [a], %2;}" ::"r"(own), "r"(cta),
                "f"(v)
                : "memory");
+#endif
+}
+
+/// Makes both counters ready; by one thread of each CTA, before clusterArrive.
+__device__ inline void initShared() {
+#if __CUDA_ARCH__ >= 900
+  for (u32 counter = 0; counter < 2; ++counter)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(detail::sharedCounter(counter)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+/// The next round of a counter is over when this CTA has got so many words; by one thread of it, once a round.
+__device__ inline void expectShared(u32 counter, u32 words) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(detail::sharedCounter(counter)), "r"(words * 4)
+               : "memory");
+#endif
+}
+/// Writes a word of CTA number `cta` of the cluster, and counts it there. Orders nothing else, so unlike at clusterSync
+/// nobody waits for what this thread has stored in global memory.
+__device__ inline void sendShared(u32 cta, u32 word, float v, u32 counter) {
+#if __CUDA_ARCH__ >= 900
+  const u32 own = u32(__cvta_generic_to_shared(detail::sharedWords() + word));
+  asm volatile("{.reg .b32 a, c; mapa.shared::cluster.u32 a, %0, %2; mapa.shared::cluster.u32 c, %1, %2; "
+               "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [a], %3, [c];}" ::"r"(own),
+               "r"(detail::sharedCounter(counter)), "r"(cta), "r"(__float_as_uint(v))
+               : "memory");
+#endif
+}
+/// Waits a while for the end of the counter's latest round, number `round` from 0 on; whether it is over, so that the
+/// words of it may be read.
+__device__ inline bool awaitShared(u32 counter, u32 round) {
+#if __CUDA_ARCH__ >= 900
+  u32 over;
+  asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+               : "=r"(over)
+               : "r"(detail::sharedCounter(counter)), "r"(round & 1)
+               : "memory");
+  return over != 0;
+#else
+  return true;
 #endif
 }
 

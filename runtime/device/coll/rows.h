@@ -97,6 +97,12 @@ struct Words {
 #pragma unroll
     for (u32 w = 0; w < kWords; ++w) ptx::storeSharedOf(cta, base + i * kWords + w, word[w]);
   }
+  __device__ static void send(u32 cta, u32 base, u32 i, W v, u32 counter) {
+    float word[kWords];
+    split(v, word);
+#pragma unroll
+    for (u32 w = 0; w < kWords; ++w) ptx::sendShared(cta, base + i * kWords + w, word[w], counter);
+  }
 };
 
 template <class Op, u32 kCount, class W>
@@ -298,6 +304,7 @@ private:
     sync();
     return blocks;
   }
+  /// Of all threads that share the row.
   __device__ void sync() const {
     if (group.ctas > 1) ptx::clusterSync();
     else ptx::ctaSync();
@@ -321,22 +328,46 @@ private:
   /// returned.
   template <class Op, class W>
   __device__ u32 tell(const W (&part)[kPackets]) const {
-    using Words = detail::Words<W>;
-    const u32 blocks = (packets + 31) / 32, lane = threadIdx.x % 32, base = words();
-    startOthers();
-#pragma unroll 1
-    for (u32 k = 0; k < kPackets && blockOf(k) < blocks; ++k) {
-      const W v = detail::treeOfLanes<Op, 32>(has(k) ? part[k] : Op::template nothing<W>());
-      if (group.ctas > 1) {
-        if (lane < group.ctas) Words::storeOf(lane, base, blockOf(k), v);
-      } else if (lane == 0) {
-        Words::store(base, blockOf(k), v);
-      }
+    const u32 base = words();
+    if (group.ctas > 1) {
+      tellOthers<Op>(part, base);
+    } else {
+      tellBlocks<Op>(part, 0, [&](u32 block, W v) {
+        if (threadIdx.x % 32 == 0) detail::Words<W>::store(base, block, v);
+      });
+      meetInCta();
     }
     ++group.meetings;
-    sync();
-    if (launch.begun) launch.settled = true; // all have read the epoch
     return base;
+  }
+  /// Without a barrier of the cluster, which would wait for all that its threads have stored in global memory. Every warp
+  /// sends at least one word, made of no packet if it has none: so who has got all words of a meeting knows that all warps
+  /// are done with the meeting before, whose words are written next.
+  template <class Op, class W>
+  __device__ void tellOthers(const W (&part)[kPackets], u32 base) const {
+    const u32 counter = launch.counted % 2, blocks = (packets + 31) / 32, warps = group.threads / 32;
+    startOthers();
+    if (threadIdx.x == 0) ptx::expectShared(counter, (blocks > warps ? blocks : warps) * detail::Words<W>::kWords);
+    tellBlocks<Op>(part, 1, [&](u32 block, W v) {
+      const u32 cta = threadIdx.x % 32;
+      if (cta < group.ctas) detail::Words<W>::send(cta, base, block, v, counter);
+    });
+    if (!launch.settled) meetInCta(); // while the words are on their way
+    const u32 round = launch.counted++ / 2;
+#pragma unroll 1
+    while (ptx::anyOfWarp(!ptx::awaitShared(counter, round))) {}
+  }
+  /// Calls tell(block, v) for the blocks of this warp, at least `least` of them.
+  template <class Op, class W, class Tell>
+  __device__ void tellBlocks(const W (&part)[kPackets], u32 least, Tell tell) const {
+    const u32 blocks = (packets + 31) / 32;
+#pragma unroll 1
+    for (u32 k = 0; k < kPackets && (k < least || blockOf(k) < blocks); ++k)
+      tell(blockOf(k), detail::treeOfLanes<Op, 32>(has(k) ? part[k] : Op::template nothing<W>()));
+  }
+  __device__ void meetInCta() const {
+    ptx::ctaSync();
+    if (launch.begun) launch.settled = true; // all have read the epoch
   }
   template <class Op, class W>
   __device__ W meet(const W (&part)[kPackets]) const {
@@ -387,7 +418,11 @@ __device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, Body bod
   group.ctas = ptx::clusterCtas();
   group.thread = blockIdx.x % group.ctas * blockDim.x + threadIdx.x;
   group.threads = group.ctas * blockDim.x;
-  if (group.ctas > 1) ptx::clusterArrive();
+  if (group.ctas > 1) {
+    if (!launch.counts && threadIdx.x == 0) ptx::initShared();
+    launch.counts = true;
+    ptx::clusterArrive();
+  }
   const u32 packets = P::count(length);
   const float share = ptx::divide(1.0f, float(length));
   launch.start();

@@ -4,15 +4,18 @@
 // Defects:
 //   NO_MEETING   the threads of a row do not wait for each other
 //   NO_FIRST, NO_SECOND  of each two meetings they leave out one
+//   NO_WORD      warps of a cluster without packets tell the others nothing, for rows of up to 64 elements
 //   ONE_SET      the words they meet over do not alternate from one reduction to the next
 #include "coll/ptx.h"
 namespace coll::ptx {
 inline void goOn() {}
+inline bool goOnWithoutWords(u32, u32) { return true; }
 constexpr u32 kOneSet = 0;
 } // namespace coll::ptx
 #ifdef NO_MEETING
 #define ctaSync goOn
 #define clusterSync goOn
+#define awaitShared goOnWithoutWords
 #endif
 #if defined(NO_FIRST) || defined(NO_SECOND)
 namespace coll::ptx {
@@ -25,14 +28,26 @@ inline bool isLeftOut() {
 #endif
 }
 inline void someMeet() {
-  if (!isLeftOut()) ctaSync();
+  if (clusterCtas() > 1 || !isLeftOut()) ctaSync();
 }
 inline void someClustersMeet() {
   if (!isLeftOut()) clusterSync();
 }
+inline bool someAwait(u32 counter, u32 round) { return isLeftOut() || awaitShared(counter, round); }
 } // namespace coll::ptx
 #define ctaSync someMeet
 #define clusterSync someClustersMeet
+#define awaitShared someAwait
+#endif
+#ifdef NO_WORD
+namespace coll::ptx {
+inline void expectOne(u32 counter, u32) { expectShared(counter, 1); }
+inline void sendOne(u32 cta, u32 word, float v, u32 counter) {
+  if (word % (kSharedWords / 2) == 0) sendShared(cta, word, v, counter);
+}
+} // namespace coll::ptx
+#define expectShared expectOne
+#define sendShared sendOne
 #endif
 #ifdef ONE_SET
 #define kSharedWords kOneSet

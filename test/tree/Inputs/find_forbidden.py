@@ -15,9 +15,9 @@ for name in texts:
         for number, line in enumerate(text, 1):
             if FORBIDDEN.search(line.split("//")[0]):
                 found.append("%s:%d: %s" % (os.path.relpath(name, root), number, line.rstrip()))
-# What other GPUs see has system scope, on both sides (a cluster's barrier has none); and the compiler keeps all accesses
+# What other GPUs see has system scope, on both sides (a cluster's barrier and its start have none); and the compiler keeps all accesses
 # where they are.
-ORDERED = re.compile(r"\.(relaxed|acquire|release|acq_rel|sc|volatile)\b(?!\.sys|\.aligned)")
+ORDERED = re.compile(r"(?<!fence\.mbarrier_init)\.(relaxed|acquire|release|acq_rel|sc|volatile)\b(?!\.sys|\.aligned)")
 ACCESS = re.compile(r'"[^"]*\b(ld|st|red|atom|multimem|fence|bar|barrier|griddepcontrol)\.')
 for name in glob.glob(root + "/runtime/device/coll/*.h"):
     with open(name) as text:

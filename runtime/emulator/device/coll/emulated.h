@@ -54,6 +54,10 @@ struct Table {
   void (*launchDependents)();
   void (*ctaSync)();
   void (*clusterSync)();
+  /// Each CTA's two counters of words that other CTAs of the cluster, or itself, send: as in coll/ptx.h.
+  void (*expectShared)(unsigned counter, unsigned words);
+  void (*sendShared)(unsigned ctaOfCluster, unsigned word, unsigned value, unsigned counter);
+  void (*awaitShared)(unsigned counter, unsigned round);
   void (*spinHint)(const void *address);
   unsigned long long (*nanoseconds)(); ///< a virtual clock that moves with the steps of the run
 };

@@ -255,6 +255,12 @@ inline u32 clusterCtas() { return emulated::table->coordinates()->clusterCtas; }
 inline void storeShared(u32 word, float v) { emulated::table->storeShared(blockIdx.x % clusterCtas(), word, floatToBits(v)); }
 inline void storeSharedOf(u32 cta, u32 word, float v) { emulated::table->storeShared(cta, word, floatToBits(v)); }
 inline void clusterSync() { emulated::table->clusterSync(); }
+inline void initShared() {}
+inline void expectShared(u32 counter, u32 words) { emulated::table->expectShared(counter, words); }
+inline void sendShared(u32 cta, u32 word, float v, u32 counter) {
+  emulated::table->sendShared(cta, word, floatToBits(v), counter);
+}
+inline bool awaitShared(u32 counter, u32 round) { return emulated::table->awaitShared(counter, round), true; }
 inline void clusterArrive() {}
 inline void clusterWait() {}
 
