@@ -242,9 +242,9 @@ private:
   }
 
   void entry() {
-    // A CTA that may have a multiprocessor to itself has registers for all loads of large packets; left to choose, ptxas
-    // makes room for two, and has some of the loads wait for others.
-    out.line(std::string("extern \"C\" __global__ void __launch_bounds__(512") + (program.bulkUnits() ? ", 1)" : ")"));
+    // A CTA that may have a multiprocessor to itself has registers for all that it holds. Left to choose, ptxas makes room
+    // for two or four: loads of large packets wait for others, and payload is put on the stack while the epoch is read.
+    out.line("extern \"C\" __global__ void __launch_bounds__(512, 1)");
     out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
     if (names.trace) out.line("coll::stamp(coll::kEntered);");
     out.line("coll::Launch<N> launch(a.team);");

@@ -39,7 +39,7 @@ __device__ uint4 awaitLine(const char *line, u32 epoch) {
   return v;
 }
 
-extern "C" __global__ void __launch_bounds__(512) ll(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) ll(const __grid_constant__ Call c) {
   awaitPredecessor();
   releaseSuccessor();
   const u32 me = u32(c.me), lines = u32(c.bytes / 8);
@@ -83,7 +83,7 @@ struct Sum64 {
   __device__ u64 word() const { return low.word() | u64(high.word()) << 32; }
 };
 
-extern "C" __global__ void __launch_bounds__(512) ll128(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) ll128(const __grid_constant__ Call c) {
   awaitPredecessor();
   releaseSuccessor();
   const u32 me = u32(c.me), lane = threadIdx.x & 7, words = u32(c.bytes / 8);
@@ -133,7 +133,7 @@ __device__ uint4 sumOf(const uint4 (&parts)[RANKS]) {
   return make_uint4(x.word(), y.word(), z.word(), w.word());
 }
 
-extern "C" __global__ void __launch_bounds__(512) sentinel(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) sentinel(const __grid_constant__ Call c) {
   awaitPredecessor();
   releaseSuccessor();
   const u32 me = u32(c.me), packets = u32(c.bytes / 16);
@@ -170,7 +170,7 @@ __device__ void meet(const Call &c, u32 number, u32 value) {
   __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(512) pushBarrier(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) pushBarrier(const __grid_constant__ Call c) {
   awaitPredecessor();
   releaseSuccessor();
   const u32 me = u32(c.me), packets = u32(c.bytes / 16), epoch = nextEpoch(c), copy = epoch & 1;
@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(512) pushBarrier(const __grid_const
   finish(c, epoch);
 }
 
-extern "C" __global__ void __launch_bounds__(512) pullBarrier(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) pullBarrier(const __grid_constant__ Call c) {
   awaitPredecessor();
   releaseSuccessor();
   const u32 packets = u32(c.bytes / 16), epoch = nextEpoch(c);

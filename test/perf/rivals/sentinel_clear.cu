@@ -82,15 +82,15 @@ __device__ void exchange(const Call &c) {
   if (threadIdx.x == 0) c.epoch[blockIdx.x] = epoch;
 }
 
-extern "C" __global__ void __launch_bounds__(512) eager(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) eager(const __grid_constant__ Call c) {
   exchange<Clear::Eager>(c);
 }
-extern "C" __global__ void __launch_bounds__(512) deferred(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) deferred(const __grid_constant__ Call c) {
   exchange<Clear::Deferred>(c);
 }
-extern "C" __global__ void __launch_bounds__(512) deferredEarly(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) deferredEarly(const __grid_constant__ Call c) {
   exchange<Clear::DeferredEarly>(c);
 }
-extern "C" __global__ void __launch_bounds__(512) uncleared(const __grid_constant__ Call c) {
+extern "C" __global__ void __launch_bounds__(512, 1) uncleared(const __grid_constant__ Call c) {
   exchange<Clear::Never>(c);
 }
