@@ -258,6 +258,7 @@ std::optional<CheckResult> Program::check(const Instance &instance, Diagnostics 
                           [](const Diagnostic &said) { return said.severity == Severity::Error; });
     return std::nullopt;
   }
+  result.untried = context.untried;
   result.diagram = std::move(context.drawing);
   result.events = std::move(context.events);
   result.counts = std::move(context.counts);
@@ -345,6 +346,7 @@ std::optional<CheckResult> Program::checkWorkspace(const Workspace &workspace, c
     const auto verdict = check(instanceOf(*member, instance), diagnostics, options);
     if (!verdict) return std::nullopt;
     result.milliseconds += verdict->milliseconds;
+    result.untried = verdict->untried;
     if (!verdict->proved) return result.summary = verdict->summary, result;
     const std::string its = wireForms(*member);
     if (its.find(" and ") != std::string::npos || (!form.empty() && form != its))

@@ -82,7 +82,8 @@ bool chooseDepth(Program &program, Context &context) {
     program.assumptions = verdict.assumptions;
     return true;
   }
-  context.refuted = true;
+  const bool untried = verdict.refutation->kind == check::Refutation::Kind::Unbounded;
+  context.refuted = true, context.untried = untried;
   context.events = check::eventsOf(program, *verdict.refutation);
   context.counts = verdict.refutation->counts;
   Diagnostic counterexample = check::toDiagnostic(program, *verdict.refutation);
@@ -93,7 +94,6 @@ bool chooseDepth(Program &program, Context &context) {
   counterexample.severity = Severity::Warning;
   counterexample.message += "; goes on because of --unchecked";
   context.sink.list.push_back(std::move(counterexample));
-  const bool untried = verdict.refutation->kind == check::Refutation::Kind::Unbounded;
   if (!(untried ? proveForSome(program, options) : proveWithoutResult(program, options, verdict.refutation->kind)))
     for (Mailbox &box : program.mailboxes)
       if (box.copies == 0) box.copies = 1;

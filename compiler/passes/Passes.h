@@ -15,6 +15,7 @@ struct Context {
   bool strict = false;    ///< rely on the PTX memory model alone
   bool draw = false;      ///< make `drawing`
   bool refuted = false;     ///< the checker has refuted it
+  bool untried = false;     ///< so it says, but only because it cannot try all values of scalars
   std::vector<CheckEvent> events = {}; ///< of a counterexample, and the extents of its launches
   std::vector<Extents> counts = {};
   std::string drawing = {}; ///< of what the checker found, an SVG

@@ -78,8 +78,8 @@ static std::string explainCall(const Question &question, const Selector &selecto
                          .str();
   for (const Choice &choice : choices)
     text += lineOf(question, candidates, choice, &choice == &choices.front());
-  for (const Member *member : ranking.refuted)
-    text += llvm::formatv("  {0,-25} no: refuted; `coll check` shows how\n", member->algorithm).str();
+  for (const auto &[member, how] : ranking.unproved)
+    text += llvm::formatv("  {0,-25} no: {1}; `coll check` shows {2}\n", member->algorithm, how, how == "refuted" ? "how" : "why").str();
   for (const Member &member : question.program.members()) {
     if (member.collective != question.collective) continue;
     const std::string against = reasonAgainst(question, candidates, member);

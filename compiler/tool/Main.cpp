@@ -32,7 +32,7 @@ static std::string overview() {
     text += line + std::string(verb->summary) + "\n";
   }
   text += "\n`coll VERB --help` tells more about one of them; `coll --version` says which version this is.\n"
-          "Exit codes: 0 good; 1 refuted or wrong result; 2 bad usage or input, or a mistake of Coll's own, "
+          "Exit codes: 0 good; 1 refuted, not proved or wrong result; 2 bad usage or input, or a mistake of Coll's own, "
           "which the message says; 3 this machine lacks what was asked "
           "for.\n\n"
           "example:\n"

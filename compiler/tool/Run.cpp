@@ -145,8 +145,9 @@ static std::vector<const Member *> membersToRun(const Program &program, const Ar
   std::vector<Choice> choices = selector.ranked(call);
   if (!arguments.has("--unchecked")) {
     Ranking ranking = rankingOf(program, first.collective, choices, call, arguments.has("--strict"));
-    for (const Member *refuted : ranking.refuted)
-      printMessage("coll: note: `" + refuted->name + "` is left out: it is refuted, and `coll check` shows how\n");
+    for (const auto &[member, how] : ranking.unproved)
+      printMessage("coll: note: `" + member->name + "` is left out: it is " + how + ", and `coll check` shows " +
+                   (how == "refuted" ? "how" : "why") + "\n");
     choices = std::move(ranking.choices);
   }
   for (const Member *member : members)

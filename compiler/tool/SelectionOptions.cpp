@@ -26,10 +26,12 @@ SelectionOptions coll::tool::selectionOptions(const Arguments &arguments) {
   return options;
 }
 
-static bool isRefuted(const Program &program, const Member &member, const Call &call, bool strict) {
+/// How the checker finds a member wanting; empty if it does not.
+static std::string unproved(const Program &program, const Member &member, const Call &call, bool strict) {
   Diagnostics ignored; // `coll check` says why
   const auto verdict = program.check({member.name, call.ranks, call.dtype, call.op}, ignored, {strict, false});
-  return verdict && !verdict->proved;
+  if (!verdict || verdict->proved) return {};
+  return verdict->untried ? "not proved" : "refuted";
 }
 
 Ranking coll::tool::rankingOf(const Program &program, const std::string &collective, const std::vector<Choice> &ranked,
@@ -41,9 +43,9 @@ Ranking coll::tool::rankingOf(const Program &program, const std::string &collect
       return each.collective == collective && each.algorithm == choice.name;
     });
     if (!choice) continue;
-    if (member != program.members().end() && ranking.choices.size() < kToProve &&
-        isRefuted(program, *member, call, strict))
-      ranking.refuted.push_back(&*member);
+    const bool looked = member != program.members().end() && ranking.choices.size() < kToProve;
+    if (const std::string how = looked ? unproved(program, *member, call, strict) : ""; !how.empty())
+      ranking.unproved.push_back({&*member, how});
     else
       ranking.choices.push_back(choice);
   }

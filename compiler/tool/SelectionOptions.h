@@ -17,10 +17,14 @@ inline constexpr Option noNccl{"--no-nccl", "", "leave NCCL out of the choice"};
 /// What the options say; the table as text, that of COLL_TABLE where `--table` is not given.
 SelectionOptions selectionOptions(const Arguments &arguments);
 
-/// What selection takes for a call: the quickest way first, without members that the checker refutes for it.
+/// What selection takes for a call: the quickest way first, without members that the checker does not prove for it.
 struct Ranking {
   std::vector<Choice> choices; ///< at least the first two are proved, or are NCCL's; as many as there are
-  std::vector<const Member *> refuted;
+  struct Unproved {
+    const Member *member;
+    std::string how; ///< `refuted`, or `not proved` where nothing is known to go wrong
+  };
+  std::vector<Unproved> unproved;
 };
 Ranking rankingOf(const Program &program, const std::string &collective, const std::vector<Choice> &ranked,
                   const Call &call, bool strict = false);

@@ -22,13 +22,14 @@ static std::string depthText(const CheckResult &result) {
 }
 
 static const char *word(const Verdict &verdict) {
-  return verdict.proved() ? "proved" : verdict.result ? "refuted" : "not checked";
+  if (!verdict.result) return "not checked";
+  return verdict.proved() ? "proved" : verdict.result->untried ? "not proved" : "refuted";
 }
 
 /// Whether both say the same of a member, for different numbers of ranks or types.
 static bool sameVerdict(const Verdict &one, const Verdict &other) {
   if (one.member != other.member || one.result.has_value() != other.result.has_value()) return false;
-  if (one.proved() != other.proved()) return false;
+  if (llvm::StringRef(word(one)) != word(other)) return false;
   if (!one.result)
     return !one.diagnostics.list.empty() && !other.diagnostics.list.empty() &&
            one.diagnostics.list.front().message == other.diagnostics.list.front().message;

@@ -67,6 +67,7 @@ struct CheckResult {
   int ranks = 0;
   DType dtype = DType::F32;
   bool proved = false;
+  bool untried = false; ///< not proved, though nothing is known to go wrong: not all values of scalars can be tried
   std::map<std::string, int> depth; ///< mailbox to the smallest number of copies that is safe
   std::string summary;              ///< the rule that proves it, or the counterexample's first line
   std::string strength;             ///< what the proof rests on, for a person; empty if refuted
