@@ -16,7 +16,7 @@ using llvm::Twine;
 
 class BodyEmitter {
 public:
-  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n, [this](const Index &index) { return text(index); }) {}
+  BodyEmitter(const Program &p, BodyNames &n, CodeWriter &o) : program(p), names(n), out(o), computed(p, n, [this](const Index &number) { return numberText(renamed(number), scope); }) {}
 
   void run();
 

@@ -1,7 +1,12 @@
 #include "codegen/EmitIndex.h"
 
+#include "ir/IndexRange.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
 
 namespace coll::codegen {
 
@@ -10,9 +15,9 @@ using Kind = Index::Kind;
 
 namespace {
 
-struct Range {
-  std::int64_t low, high;
-};
+using ir::Range;
+
+constexpr double kIntMin = std::numeric_limits<int>::min(), kIntMax = std::numeric_limits<int>::max();
 
 /// A constant and multiples of variables, in order of appearance.
 struct Sum {
@@ -31,7 +36,7 @@ struct Sum {
 
 class IndexWriter {
 public:
-  explicit IndexWriter(const IndexScope &s) : scope(s) {}
+  IndexWriter(const IndexScope &s, const Index &whole) : scope(s), wide(leavesInt(whole)) {}
 
   std::string index(const Index &i) const {
     if (i.kind() == Kind::Constant) return std::to_string(i.value());
@@ -50,12 +55,20 @@ public:
     return "coll::hopTo<N>(me, " + index(peer) + ")";
   }
 
-  /// With all arithmetic in `int`, so that differences and comparisons are what they are in the source.
+  /// A number that is computed with: it may be negative.
+  std::string number(const Index &i) const {
+    const auto plain = natural(i);
+    return unwrapped(plain ? *plain : signedText(i));
+  }
+
+  /// With all arithmetic in `int`, or in 64 bits where that is not enough, so that differences and comparisons are what they are in the source.
   std::string signedText(const Index &i) const {
     auto infix = [&](const char *sign) { return "(" + signedText(i.left()) + sign + signedText(i.right()) + ")"; };
     switch (i.kind()) {
     case Kind::Constant: return std::to_string(i.value());
-    case Kind::Variable: return scope.loops.count(i.name()) ? i.name() : "int(" + i.name() + ")";
+    case Kind::Variable:
+      if (wide && !isScalar(i)) return "(long long)" + i.name();
+      return scope.loops.count(i.name()) ? i.name() : "int(" + i.name() + ")";
     case Kind::Mod: {
       const std::string n = signedText(i.right());
       return "((" + signedText(i.left()) + " % " + n + " + " + n + ") % " + n + ")";
@@ -100,6 +113,30 @@ public:
 
 private:
   const IndexScope &scope;
+  const bool wide; ///< an int does not hold all that is reckoned with
+
+  /// A whole number that is an argument: its text makes it one of 64 bits.
+  static bool isScalar(const Index &i) { return i.kind() == Kind::Variable && llvm::StringRef(i.name()).startswith("(long long)"); }
+
+  static bool usesScalar(const Index &i) {
+    if (i.kind() == Kind::Constant || i.kind() == Kind::Variable) return isScalar(i);
+    return usesScalar(i.left()) || usesScalar(i.right());
+  }
+
+  /// Of what has no such argument, and so nothing of 64 bits.
+  bool leavesInt(const Index &i) const {
+    if (i.kind() == Kind::Constant || i.kind() == Kind::Variable) return false;
+    if (usesScalar(i)) return leavesInt(i.left()) || leavesInt(i.right());
+    ir::Ranges ranges;
+    addRanges(i, ranges);
+    return ir::leaves(i, ranges, {kIntMin, kIntMax}).has_value();
+  }
+
+  void addRanges(const Index &i, ir::Ranges &ranges) const {
+    if (i.kind() == Kind::Variable) ranges[i.name()] = *rangeOf(i);
+    if (i.kind() == Kind::Variable || i.kind() == Kind::Constant) return;
+    addRanges(i.left(), ranges), addRanges(i.right(), ranges);
+  }
 
   static bool isCondition(Kind kind) {
     return kind == Kind::Eq || kind == Kind::Ne || kind == Kind::Lt || kind == Kind::Le;
@@ -128,10 +165,11 @@ private:
   // ---- Ranges ----
 
   std::optional<Range> rangeOf(const Index &i) const {
-    if (i.kind() == Kind::Constant) return Range{i.value(), i.value()};
+    if (i.kind() == Kind::Constant) return Range{double(i.value()), double(i.value())};
     if (i.kind() == Kind::Variable) {
       auto loop = scope.loops.find(i.name());
-      return loop == scope.loops.end() ? Range{0, scope.ranks - 1} : Range{loop->second.first, loop->second.second};
+      if (loop == scope.loops.end()) return Range{0, double(scope.ranks - 1)};
+      return Range{double(loop->second.first), double(loop->second.second)};
     }
     const auto a = rangeOf(i.left()), b = rangeOf(i.right());
     if (!a || !b) return std::nullopt;
@@ -142,21 +180,21 @@ private:
     case Kind::Mul: return natural ? std::optional(Range{a->low * b->low, a->high * b->high}) : std::nullopt;
     case Kind::Mod: return b->low > 0 ? std::optional(Range{0, b->high - 1}) : std::nullopt;
     case Kind::Shl: // in 31 bits
-      if (!natural || b->high > 30 || a->high >> (31 - b->high) != 0) return std::nullopt;
-      return Range{a->low << b->low, a->high << b->high};
+      if (!natural || b->high > 30 || a->high * std::exp2(b->high) > kIntMax) return std::nullopt;
+      return Range{a->low * std::exp2(b->low), a->high * std::exp2(b->high)};
     case Kind::Xor:
-      if (!natural) return std::nullopt;
-      return Range{0, std::int64_t(llvm::NextPowerOf2(std::uint64_t(std::max(a->high, b->high)))) - 1};
+      if (!natural || std::max(a->high, b->high) > kIntMax) return std::nullopt;
+      return Range{0, double(llvm::NextPowerOf2(std::uint64_t(std::max(a->high, b->high)))) - 1};
     default: return std::nullopt;
     }
   }
 
   Range rangeOf(const Sum &sum) const {
-    Range range{sum.constant, sum.constant};
+    Range range{double(sum.constant), double(sum.constant)};
     for (const auto &[name, times] : sum.terms) {
       const Range r = *rangeOf(Index::variable(name));
-      range.low += times * (times > 0 ? r.low : r.high);
-      range.high += times * (times > 0 ? r.high : r.low);
+      range.low += double(times) * (times > 0 ? r.low : r.high);
+      range.high += double(times) * (times > 0 ? r.high : r.low);
     }
     return range;
   }
@@ -190,9 +228,11 @@ private:
     Rotation result{base->first, {}};
     sum->terms.erase(base);
     result.by = *sum;
-    const std::int64_t n = scope.ranks, low = rangeOf(result.by).low;
+    const Range range = rangeOf(result.by);
+    if (!range.within(kIntMin, kIntMax)) return std::nullopt;
+    const std::int64_t n = scope.ranks, low = std::int64_t(range.low);
     result.by.constant += ((low % n + n) % n) - low;
-    if (rangeOf(result.by).high > most) return std::nullopt;
+    if (rangeOf(result.by).high > double(most)) return std::nullopt;
     return result;
   }
 
@@ -226,7 +266,7 @@ private:
 
   std::optional<std::string> natural(const Index &i) const {
     const auto range = rangeOf(i);
-    if (!range || range->low < 0) return std::nullopt;
+    if (!range || !range->within(0, kIntMax)) return std::nullopt;
     if (i.kind() == Kind::Constant) return std::to_string(i.value());
     if (i.kind() == Kind::Variable) return i.name();
     if (i.kind() == Kind::Mod) {
@@ -245,12 +285,14 @@ private:
 
 } // namespace
 
-std::string indexText(const Index &index, const IndexScope &scope) { return IndexWriter(scope).index(index); }
+std::string indexText(const Index &index, const IndexScope &scope) { return IndexWriter(scope, index).index(index); }
 
-std::string hopText(const Index &peer, const IndexScope &scope) { return IndexWriter(scope).hop(peer); }
+std::string numberText(const Index &number, const IndexScope &scope) { return IndexWriter(scope, number).number(number); }
+
+std::string hopText(const Index &peer, const IndexScope &scope) { return IndexWriter(scope, peer).hop(peer); }
 
 std::string conditionText(const Index &condition, const IndexScope &scope) {
-  return IndexWriter(scope).condition(condition);
+  return IndexWriter(scope, condition).condition(condition);
 }
 
 } // namespace coll::codegen

@@ -16,6 +16,9 @@ struct IndexScope {
 /// An expression of a type that converts to u32. A rank plus something, modulo N, becomes coll::rankAt.
 std::string indexText(const ir::Index &index, const IndexScope &scope);
 
+/// A whole number that data is computed with, signed.
+std::string numberText(const ir::Index &number, const IndexScope &scope);
+
 /// How many places after `me` a peer lies: a number or a sum where it is `me` plus that, modulo N, else coll::hopTo.
 std::string hopText(const ir::Index &peer, const IndexScope &scope);
 

@@ -58,7 +58,7 @@ std::string withoutParentheses(llvm::StringRef text) {
 }
 
 Expressions::Expressions(const Program &p, const BodyNames &n, std::function<std::string(const Index &)> i)
-    : program(p), names(n), index(std::move(i)) {
+    : program(p), names(n), numberText(std::move(i)) {
   walk(program.body, [&](const Stmt &stmt) {
     if (const auto *map = std::get_if<Map>(&stmt.op())) computedWith.insert({map->a, map->b});
     if (const auto *reduce = std::get_if<RowReduce>(&stmt.op())) computedWith.insert(reduce->value);
@@ -108,7 +108,7 @@ void Expressions::define(const Stmt &stmt) {
     if (!constant->number) text = literal(type, constant->value);
     else if (value >= 0 && isFloat(type)) text = literal(type, double(value));
     else if (value >= 0 && value < 128) text = std::to_string(value);
-    else text = whole(type, index(*constant->number));
+    else text = whole(type, numberText(*constant->number));
     return set(constant->result, number(type, text), Form::Elements);
   }
   if (const auto *argument = std::get_if<Argument>(&stmt.op()))

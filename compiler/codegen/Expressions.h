@@ -44,7 +44,7 @@ private:
   };
   const ir::Program &program;
   const BodyNames &names;
-  std::function<std::string(const ir::Index &)> index; ///< as text
+  std::function<std::string(const ir::Index &)> numberText; ///< as text
   std::map<ir::ValueId, Known> known;
   std::set<ir::ValueId> unrounded;    ///< floats that a store rounds
   std::set<ir::ValueId> computedWith; ///< what a Map or row reduction takes

@@ -408,7 +408,7 @@ std::optional<Index> integer(const ast::Expr &expr, int ranks) {
   case ast::BinaryOp::Mul: return modulo(b->moduloN, Index::mul(*x, *y));
   case ast::BinaryOp::Div: return Index::div(*x, *y);
   case ast::BinaryOp::Mod: return Index::mod(*x, *y);
-  case ast::BinaryOp::Shl: return Index::shiftLeft(*x, *y);
+  case ast::BinaryOp::Shl: return modulo(b->moduloN, Index::shiftLeft(*x, *y));
   case ast::BinaryOp::Shr: return Index::div(*x, Index::shiftLeft(Index::constant(1), *y));
   case ast::BinaryOp::Xor: return modulo(b->moduloN, Index::exclusiveOr(*x, *y));
   case ast::BinaryOp::Eq: return Index::make(Index::Kind::Eq, *x, *y);
