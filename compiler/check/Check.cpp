@@ -27,7 +27,8 @@ public:
       : program(p), options(o), apart(apart), scalars(scalarClasses(p)), expansion(expand(p, scalars.values)) {}
 
   Verdict run() {
-    if (expansion.refutation) return refuted(*expansion.refutation);
+    const bool overflows = scalars.refusal && scalars.refusal->overflows; // and so may what is tried
+    if (expansion.refutation) return refuted(overflows ? untried(program, *scalars.refusal) : *expansion.refutation);
     Verdict found = decide();
     if (!found.proved || !scalars.refusal || options.someScalars) return found;
     verdict = Verdict();

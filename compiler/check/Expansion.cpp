@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace coll::check {
 namespace {
@@ -60,33 +61,30 @@ private:
 
   std::vector<Step> &steps() { return out.variants.back().steps.back(); }
 
-  int evaluate(const ir::Index &index) { return int(wholeNumber(index)); }
+  /// What is beyond an int is no rank, slot or row either.
+  int evaluate(const ir::Index &index) {
+    return int(std::clamp<std::int64_t>(wholeNumber(index), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+  }
 
   std::int64_t wholeNumber(const ir::Index &index) {
     if (index.kind() == ir::Index::Kind::Constant) return index.value();
+    bool known = true; // every variable
     auto lookup = [&](llvm::StringRef name) -> std::optional<std::int64_t> {
       for (const auto &[bound, value] : llvm::reverse(scope))
         if (bound == name) return value;
+      known = false;
       return std::nullopt;
     };
     const auto number = index.evaluate(lookup);
-    if (!number && mayHaveNone(index)) {
+    if (!number && known) {
       Step step{};
       step.where = current, step.peer = rank;
       refuse(Refutation::Kind::WrongResult, Event::What::None, step,
              "a number here has no value on rank " + std::to_string(rank) +
-                 ": it divides by 0, shifts by less than 0 or more than 62, or is the logarithm of less than 1",
+                 ": it divides by 0, shifts by less than 0 or more than 62, is the logarithm of less than 1, or goes beyond 2^62",
              "write a condition that leaves this rank out, as in `if k > 0`");
     }
     return number.value_or(-1);
-  }
-
-  static bool mayHaveNone(const ir::Index &index) {
-    using Kind = ir::Index::Kind;
-    if (index.kind() == Kind::Constant || index.kind() == Kind::Variable) return false;
-    for (const Kind kind : {Kind::Div, Kind::CeilDiv, Kind::Mod, Kind::Shl, Kind::Log2})
-      if (index.kind() == kind) return true;
-    return mayHaveNone(index.left()) || mayHaveNone(index.right());
   }
 
   void refuse(Refutation::Kind kind, Event::What what, const Step &step, std::string explanation, std::string fix) {

@@ -1,7 +1,6 @@
 #include "check/Outcomes.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 namespace coll::check {
@@ -12,25 +11,6 @@ using Variables = std::vector<std::pair<std::string, std::vector<std::int64_t>>>
 using Scope = std::vector<std::pair<llvm::StringRef, std::int64_t>>;
 
 constexpr std::size_t kMostEvaluations = 4000000; // half a second
-
-std::int64_t least(DType type) {
-  switch (type) {
-  case DType::I8: return std::numeric_limits<std::int8_t>::min();
-  case DType::I32: return std::numeric_limits<std::int32_t>::min();
-  case DType::I64: return -(std::int64_t(1) << 62); // what is computed with it does not overflow
-  default: return 0;
-  }
-}
-
-std::int64_t greatest(DType type) {
-  switch (type) {
-  case DType::I8: return std::numeric_limits<std::int8_t>::max();
-  case DType::U8: return std::numeric_limits<std::uint8_t>::max();
-  case DType::I32: return std::numeric_limits<std::int32_t>::max();
-  case DType::U32: return std::numeric_limits<std::uint32_t>::max();
-  default: return std::int64_t(1) << 62;
-  }
-}
 
 bool isCondition(const ir::Index &i) {
   switch (i.kind()) {
@@ -92,6 +72,7 @@ void mix(std::uint64_t &hash, std::uint64_t value) {
 
 Outcomes::Outcomes(const ir::Program &program, std::vector<Expression> all) : program(program), expressions(std::move(all)) {
   findRanges();
+  for (const Expression &e : expressions) refuseOverflow(e);
   // First what stands for all values, then, of those, one for each outcome.
   for (const ir::Scalar &s : program.scalars)
     if (s.isIndex() && !s.rank) integers[s.name] = candidates(s);
@@ -102,8 +83,22 @@ Outcomes::Outcomes(const ir::Program &program, std::vector<Expression> all) : pr
     for (auto &[name, values] : integers) values.resize(std::min(values.size(), kSome));
 }
 
+/// Two loops may have variables of one name.
+void Outcomes::widen(const std::string &variable, Range range) {
+  const auto [known, isNew] = ranges.emplace(variable, range);
+  if (!isNew) known->second = {std::min(known->second.low, range.low), std::max(known->second.high, range.high)};
+}
+
 void Outcomes::refuse(const std::string &scalar, std::optional<ir::Index> at, ir::SourceOffset where) {
   if (!refusal) refusal = ScalarClasses::Refusal{scalar, std::move(at), where};
+}
+
+/// Kernels reckon in 64 bits, and periods are of exact numbers.
+void Outcomes::refuseOverflow(const Expression &e) {
+  const auto part = ir::leaves(e.index, ranges, {-double(ir::Index::kMost), double(ir::Index::kMost)});
+  if (!part || refusal) return;
+  for (const ir::Scalar &s : program.scalars)
+    if (s.isIndex() && part->uses(s.name)) return refuse(s.name, *part, e.where), void(refusal->overflows = true);
 }
 
 /// Those of all variables but extents.
@@ -125,20 +120,20 @@ void Outcomes::findRanges() {
       if (!n.variable.empty()) ranges[n.variable] = ofRanks;
   }
   for (const ir::Scalar &s : program.scalars)
-    if (s.isIndex()) ranges[s.name] = s.rank ? ofRanks : Range{double(least(s.type)), double(greatest(s.type))};
+    if (s.isIndex()) ranges[s.name] = {double(s.least()), double(s.greatest(program.ranks))};
   ir::walk(program.body, [&](const ir::Stmt &stmt) {
     if (const auto *ranks = std::get_if<ir::ForRanks>(&stmt.op())) ranges[ranks->variable] = ofRanks;
     if (const auto *reduce = std::get_if<ir::Reduce>(&stmt.op())) ranges[reduce->variable] = ofRanks;
     if (const auto *loop = std::get_if<ir::For>(&stmt.op()))
       if (const auto first = rangeOf(loop->first, ranges), last = rangeOf(loop->last, ranges); first && last)
-        ranges[loop->variable] = {first->low, std::max(first->low, last->high)};
+        widen(loop->variable, {first->low, std::max(first->low, last->high)});
   });
 }
 
 /// Numbers that have all outcomes together.
 std::vector<std::int64_t> Outcomes::candidates(const ir::Scalar &scalar) {
   Periods periods(scalar.name, ranges);
-  const std::int64_t low = least(scalar.type), high = greatest(scalar.type);
+  const std::int64_t low = scalar.least(), high = scalar.greatest(program.ranks);
   for (const Expression &e : expressions)
     if (e.index.uses(scalar.name) && !periods.note(e.index, e.number ? std::nullopt : std::optional(most))) {
       refuse(scalar.name, periods.reason, e.where);
@@ -182,12 +177,11 @@ std::vector<std::int64_t> Outcomes::distinct(const ir::Scalar &scalar, const std
     const Variables others = othersIn(e.index, {scalar.name});
     evaluations += combinations(others) * values.size();
     if (evaluations > kMostEvaluations) return refuse(scalar.name, e.index, e.where), values;
-    const bool bounded = !isCondition(e.index);
     for (std::size_t v = 0; v < values.size(); ++v) {
       Scope scope{{scalar.name, values[v]}};
       forAll(others, scope, [&] {
         const auto value = evaluate(e.index, scope);
-        std::uint64_t number = value ? std::uint64_t(bounded ? std::clamp<std::int64_t>(*value, -1, most + 1) : *value) : 1u << 30;
+        const std::uint64_t number = numberOf(e, value);
         mix(keys[v].first, number + 1), mix(keys[v].second, ~number * 31 + 7);
       });
     }
@@ -210,14 +204,25 @@ bool Outcomes::table(const std::vector<std::vector<std::int64_t>> &values) {
     std::vector<ir::Index> some{e.index};
     if (combinations(othersIn(e.index, {})) > kMostEvaluations / 4) some.clear(), parts(e.index, some);
     for (const ir::Index &i : some)
-      if (!addTable(i, e.where)) return false;
+      if (!addTable({i, e.where, e.number})) return false;
   }
   if (all * tables.size() * std::size_t(program.ranks) <= 30000000) return true;
-  if (!expressions.empty()) refuse(program.scalars.front().name, std::nullopt, expressions.front().where);
-  return false;
+  return refuseAll(), false;
 }
 
-bool Outcomes::addTable(const ir::Index &i, ir::SourceOffset where) {
+void Outcomes::refuseAll() {
+  if (!expressions.empty()) refuse(program.scalars.front().name, std::nullopt, expressions.front().where);
+}
+
+/// A condition holds or does not; of places that there are not, one is as good as another.
+std::uint64_t Outcomes::numberOf(const Expression &e, std::optional<std::int64_t> value) const {
+  if (!value) return std::uint64_t(-2);
+  if (e.number) return std::uint64_t(*value);
+  return std::uint64_t(isCondition(e.index) ? *value != 0 : std::clamp<std::int64_t>(*value, -1, most + 1));
+}
+
+bool Outcomes::addTable(const Expression &e) {
+  const ir::Index &i = e.index;
   Table table;
   Variables own;
   std::vector<std::string> names{"me"};
@@ -230,15 +235,16 @@ bool Outcomes::addTable(const ir::Index &i, ir::SourceOffset where) {
   own.emplace_back("me", std::vector<std::int64_t>());
   for (int me = 0; me < program.ranks; ++me) own.back().second.push_back(me);
   const Variables others = othersIn(i, names);
-  if (combinations(own) * combinations(others) > kMostEvaluations) return refuse(names[1], i, where), false;
+  if (combinations(own) * combinations(others) > kMostEvaluations) return refuse(names[1], i, e.where), false;
   Scope scope;
   forAll(own, scope, [&] {
     const std::int64_t me = scope.back().second;
-    std::uint8_t state = 0;
+    Table::State state{0};
     forAll(others, scope, [&] {
       const auto value = evaluate(i, scope);
       const bool holds = value && (isCondition(i) ? *value != 0 : *value == me);
-      state |= std::uint8_t(!value ? 4 : holds ? 2 : 1);
+      state.of |= std::uint8_t(!value ? 4 : holds ? 2 : 1);
+      mix(state.all, numberOf(e, value));
     });
     table.states.push_back(state);
   });
@@ -246,33 +252,38 @@ bool Outcomes::addTable(const ir::Index &i, ir::SourceOffset where) {
   return true;
 }
 
-std::uint64_t Outcomes::outcome(const std::vector<std::size_t> &positions) const {
+std::uint64_t Outcomes::outcome(const std::vector<std::size_t> &positions, By by) const {
   const std::size_t ranks = std::size_t(program.ranks);
   std::vector<std::uint64_t> byRank(ranks);
   for (const Table &t : tables) {
     std::size_t at = 0;
     for (const std::size_t s : t.scalars) at = at * valuesOf[s].size() + positions[s];
-    for (std::size_t me = 0; me < ranks; ++me) mix(byRank[me], t.states[at * ranks + me]);
+    for (std::size_t me = 0; me < ranks; ++me) {
+      const Table::State &state = t.states[at * ranks + me];
+      mix(byRank[me], by == By::Rank ? state.all : state.of);
+    }
   }
-  std::sort(byRank.begin(), byRank.end());
-  byRank.erase(std::unique(byRank.begin(), byRank.end()), byRank.end());
+  if (by == By::AnyRank) {
+    std::sort(byRank.begin(), byRank.end());
+    byRank.erase(std::unique(byRank.begin(), byRank.end()), byRank.end());
+  }
   std::uint64_t all = 0;
   for (const std::uint64_t one : byRank) mix(all, one);
   return all;
 }
 
-std::uint64_t Outcomes::of(const std::vector<std::int64_t> &combination) const {
+std::uint64_t Outcomes::of(const std::vector<std::int64_t> &combination, By by) const {
   std::vector<std::size_t> positions;
   for (std::size_t s = 0; s < combination.size(); ++s)
     positions.push_back(std::size_t(llvm::find(valuesOf[s], combination[s]) - valuesOf[s].begin()));
-  return outcome(positions);
+  return outcome(positions, by);
 }
 
-void Outcomes::each(const std::vector<std::vector<std::int64_t>> &values, Visit visit) const {
+void Outcomes::each(const std::vector<std::vector<std::int64_t>> &values, By by, Visit visit) const {
   std::vector<std::size_t> positions(values.size());
   std::vector<std::int64_t> combination(values.size());
   const auto from = [&](const auto &self, std::size_t s) -> void {
-    if (s == values.size()) return visit(combination, outcome(positions));
+    if (s == values.size()) return visit(combination, outcome(positions, by));
     for (positions[s] = 0; positions[s] < values[s].size(); ++positions[s]) combination[s] = values[s][positions[s]], self(self, s + 1);
   };
   from(from, 0);

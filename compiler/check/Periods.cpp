@@ -151,34 +151,4 @@ std::optional<Periods::Form> Periods::formOf(const ir::Index &i) {
   return form;
 }
 
-std::optional<Range> rangeOf(const ir::Index &i, const Ranges &ranges) {
-  switch (i.kind()) {
-  case Kind::Constant: return Range{double(i.value()), double(i.value())};
-  case Kind::Variable: {
-    const auto known = ranges.find(i.name());
-    return known == ranges.end() ? std::nullopt : std::optional(known->second);
-  }
-  default: break;
-  }
-  const auto a = rangeOf(i.left(), ranges), b = rangeOf(i.right(), ranges);
-  if (!a || !b) return std::nullopt;
-  switch (i.kind()) {
-  case Kind::Add: return Range{a->low + b->low, a->high + b->high};
-  case Kind::Sub: return Range{a->low - b->high, a->high - b->low};
-  case Kind::Mul: {
-    const auto [low, high] = std::minmax({a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high});
-    return Range{low, high};
-  }
-  case Kind::Div: return b->low >= 1 ? std::optional(Range{std::min(a->low, 0.0) - 1, std::max(a->high, 0.0)}) : std::nullopt;
-  case Kind::Mod: return b->low >= 1 ? std::optional(Range{0, b->high - 1}) : std::nullopt;
-  case Kind::Min: return Range{std::min(a->low, b->low), std::min(a->high, b->high)};
-  case Kind::Max: return Range{std::max(a->low, b->low), std::max(a->high, b->high)};
-  case Kind::Log2: return Range{0, 63};
-  case Kind::Shl:
-  case Kind::Xor:
-  case Kind::CeilDiv: return std::nullopt;
-  default: return Range{0, 1};
-  }
-}
-
 } // namespace coll::check

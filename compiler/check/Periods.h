@@ -1,17 +1,11 @@
 // Numbers that stand for all values of an integer scalar.
 #pragma once
 
-#include "ir/Program.h"
-
-#include <map>
+#include "ir/IndexRange.h"
 
 namespace coll::check {
 
-/// From the least to the greatest value.
-struct Range {
-  double low, high;
-};
-using Ranges = std::map<std::string, Range>;
+using ir::Range, ir::Ranges;
 
 /// What expressions over one integer may be, seen as functions of it: each is a multiple of the integer and something that
 /// repeats with a period. Where a comparison of such a thing may change is a span of numbers, and outside of all spans
@@ -50,8 +44,5 @@ private:
   std::optional<Form> divided(const Form &a, std::int64_t by, ir::Index::Kind kind) const;
   bool mark(const Form &form, double from, double to);
 };
-
-/// The range of an expression without such a scalar, if it can be told.
-std::optional<Range> rangeOf(const ir::Index &i, const Ranges &ranges);
 
 } // namespace coll::check

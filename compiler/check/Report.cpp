@@ -175,6 +175,11 @@ Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &ref
     return r;
   }
   const std::string name = "`" + refusal.scalar + "`", at = refusal.at->str();
+  if (refusal.overflows) {
+    r.explanation = "nothing is proved for all values of " + name + ": `" + at + "` may go beyond 2^62, where whole numbers end";
+    r.fix = "take less of " + name + ", compare it itself with numbers, or declare it with a narrower type such as `i32`";
+    return r;
+  }
   r.explanation = "nothing is proved for all values of " + name + ": they have more outcomes in `" + at + "` than can be tried";
   r.fix = "compare " + name + " itself, its quotient or its remainder with numbers, or pass the outcome as a scalar of its own";
   return r;

@@ -1,6 +1,7 @@
 #include "check/Scalars.h"
 
 #include "check/Outcomes.h"
+#include "ir/Indices.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,53 +12,13 @@ namespace coll::check {
 namespace {
 
 using Kind = ir::Index::Kind;
-/// An expression, where it stands, and whether it is a number that is computed with.
-using Visit = llvm::function_ref<void(const ir::Index &, ir::SourceOffset, bool)>;
-
-void visitSlice(const ir::Slice &slice, ir::SourceOffset where, Visit visit) {
-  visit(slice.index, where, false), visit(slice.length.index, where, false);
-  if (slice.owner) visit(*slice.owner, where, false);
-}
-
-void visitStatement(const ir::Stmt &stmt, Visit visit) {
-  const ir::SourceOffset where = ir::match(stmt, [](const auto &s) -> ir::SourceOffset { return s.where; });
-  const auto index = [&](const ir::Index &i) { visit(i, where, false); };
-  ir::match(
-      stmt, [&](const ir::Load &s) { visitSlice(s.from, where, visit); },
-      [&](const ir::Store &s) { visitSlice(s.to, where, visit); },
-      [&](const ir::StoreCount &s) { visitSlice(s.to, where, visit); },
-      [&](const ir::Send &s) { index(s.peer), index(s.slot); }, [&](const ir::Poll &s) { index(s.slot); },
-      [&](const ir::Read &s) { index(s.slot); }, [&](const ir::Clear &s) { index(s.slot); },
-      [&](const ir::Signal &s) { index(s.peer), index(s.slot); }, [&](const ir::Await &s) { index(s.slot); },
-      [&](const ir::Credit &s) { index(s.peer); }, [&](const ir::AwaitCredit &s) { index(s.peer); },
-      [&](const ir::Constant &s) { s.number ? visit(*s.number, where, true) : void(); },
-      [&](const ir::If &s) { index(s.condition); }, [&](const ir::For &s) { index(s.first), index(s.last); },
-      [](const auto &) {});
-}
-
-/// Every expression in a program and its contract.
-void visitExpressions(const ir::Program &program, Visit visit) {
-  ir::walk(program.body, [&](const ir::Stmt &s) { visitStatement(s, visit); });
-  for (const ir::Value &v : program.values) visit(v.length.index, 0, false);
-  for (const ir::Mailbox &m : program.mailboxes) visit(m.length.index, m.where, false);
-  for (const ir::Ensures &e : program.ensures) {
-    visitSlice(e.target, e.where, visit), visitSlice(e.source, e.where, visit);
-    visit(e.from, e.where, false), visit(e.countFrom, e.where, false);
-    if (e.on) visit(*e.on, e.where, false);
-    if (e.count) visitSlice(*e.count, e.where, visit);
-    for (const ir::FormulaNode &n : e.formula) {
-      visitSlice(n.source, e.where, visit), visit(n.from, e.where, false);
-      if (n.number) visit(*n.number, e.where, true);
-    }
-  }
-}
 
 /// The numbers at which an expression over one scalar may change: where the two sides of a comparison meet, and where a
 /// quotient, remainder, minimum or maximum begins another branch.
 class Turns {
 public:
   Turns(const ir::Program &program, llvm::StringRef scalar) : ranks(program.ranks), scalar(scalar) {
-    visitExpressions(program, [&](const ir::Index &i, ir::SourceOffset, bool) { visit(i); });
+    ir::forEachIndex(program, [&](const ir::Index &i, ir::SourceOffset, bool) { visit(i); });
   }
 
   std::set<std::int64_t> at;
@@ -215,14 +176,24 @@ std::vector<std::vector<std::int64_t>> firstOf(std::vector<std::vector<std::int6
 
 } // namespace
 
-/// Puts one combination of values of each outcome that is not there yet among those for launches in a row.
-static void addOutcomes(const Outcomes &outcomes, ScalarClasses &result) {
+/// One combination of each outcome that none of `tried` has, but no more than `most` and one.
+static std::vector<std::vector<std::int64_t>> untriedOutcomes(const Outcomes &outcomes, Outcomes::By by, const ScalarClasses &result,
+                                                              llvm::ArrayRef<std::vector<std::int64_t>> tried, std::size_t most) {
   std::set<std::uint64_t> seen;
-  for (int v = 0; v < result.few; ++v) seen.insert(outcomes.of(result.values[std::size_t(v)]));
+  for (const std::vector<std::int64_t> &values : tried) seen.insert(outcomes.of(values, by));
   std::vector<std::vector<std::int64_t>> missing;
-  outcomes.each(result.each, [&](const std::vector<std::int64_t> &values, std::uint64_t outcome) {
-    if (missing.size() < 1000 && seen.insert(outcome).second) missing.push_back(values);
+  outcomes.each(result.each, by, [&](const std::vector<std::int64_t> &values, std::uint64_t outcome) {
+    if (missing.size() <= most && seen.insert(outcome).second) missing.push_back(values);
   });
+  return missing;
+}
+
+/// Puts one combination of values of each outcome that is not there yet among those for launches in a row.
+static void addToRow(Outcomes &outcomes, ScalarClasses &result) {
+  constexpr std::size_t kMost = 1000;
+  auto missing = untriedOutcomes(outcomes, Outcomes::By::AnyRank, result,
+                                 llvm::ArrayRef(result.values).take_front(std::size_t(result.few)), kMost);
+  if (missing.size() > kMost) return outcomes.refuseAll();
   for (std::vector<std::int64_t> &values : missing) {
     const auto at = llvm::find(result.values, values);
     if (at != result.values.end()) result.values.erase(at);
@@ -230,6 +201,16 @@ static void addOutcomes(const Outcomes &outcomes, ScalarClasses &result) {
     result.values.insert(inARow ? result.values.begin() + result.few : result.values.end(), std::move(values));
     result.few += inARow;
   }
+}
+
+/// Adds what differs in anything from all that is tried. Of ranks that is mostly as much as there are combinations: then the
+/// proof says that not all are tried.
+static void addDifferent(const ir::Program &program, Outcomes &outcomes, ScalarClasses &result) {
+  constexpr std::size_t kMost = 500;
+  auto missing = untriedOutcomes(outcomes, Outcomes::By::Rank, result, result.values, kMost);
+  const bool ranks = llvm::any_of(program.scalars, [](const ir::Scalar &s) { return s.rank; });
+  if (missing.size() > kMost) return ranks ? void() : outcomes.refuseAll();
+  result.values.insert(result.values.end(), missing.begin(), missing.end());
 }
 
 /// Those that follow each other, then the others.
@@ -269,7 +250,7 @@ static void combine(const ir::Program &program, std::vector<std::vector<std::int
 ScalarClasses scalarClasses(const ir::Program &program) {
   ScalarClasses result;
   std::vector<Expression> expressions;
-  visitExpressions(program, [&](const ir::Index &i, ir::SourceOffset where, bool number) {
+  ir::forEachIndex(program, [&](const ir::Index &i, ir::SourceOffset where, bool number) {
     const auto uses = [&](const ir::Scalar &s) { return s.isIndex() && i.uses(s.name); };
     const auto same = [&](const Expression &e) { return e.index == i && e.number == number; };
     if (llvm::any_of(program.scalars, uses) && llvm::none_of(expressions, same)) expressions.push_back({i, where, number});
@@ -283,7 +264,10 @@ ScalarClasses scalarClasses(const ir::Program &program) {
   combine(program, std::move(some), result);
   // All values of one scalar that follow each other need no others.
   const bool all = result.few == int(result.values.size()) && result.edges.empty();
-  if (!all && !outcomes.refusal && outcomes.table(result.each)) addOutcomes(outcomes, result);
+  if (!all && !outcomes.refusal && outcomes.table(result.each)) {
+    addToRow(outcomes, result);
+    if (!result.edges.empty()) addDifferent(program, outcomes, result);
+  }
   result.refusal = outcomes.refusal;
   return result;
 }

@@ -19,6 +19,7 @@ struct ScalarClasses {
     std::string scalar;
     std::optional<ir::Index> at; ///< whose outcomes are too many, or are not known
     ir::SourceOffset where = 0;
+    bool overflows = false; ///< what `at` comes to
   };
   std::optional<Refusal> refusal; ///< the values do not stand for all: why
 };

@@ -2,6 +2,7 @@
 #include "codegen/Names.h"
 
 #include "coll/Extent.h"
+#include "ir/Indices.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
@@ -181,7 +182,10 @@ Manifest buildManifest(const Program &program) {
   if (program.usesMulticast()) m.uses.push_back("multicast");
   m.extents = program.extents;
   m.inplace = program.inplace;
-  for (const Scalar &s : program.scalars) m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});
+  for (const Scalar &s : program.scalars) {
+    m.scalars.push_back({s.name, s.rank ? "rank" : std::string(keyword(s.type))});
+    if (s.rank || (s.isIndex() && steers(program, s))) m.scalars.back().least = s.least(), m.scalars.back().greatest = s.greatest(program.ranks);
+  }
   for (std::size_t i = 0; i < program.ensures.size(); ++i) // what `and` joins is one
     if (i == 0 || program.ensures[i].where != program.ensures[i - 1].where) m.ensures.push_back(ensuresText(program, program.ensures[i]));
   if (namesScalars(program))

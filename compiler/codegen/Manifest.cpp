@@ -190,6 +190,9 @@ std::string Manifest::toJson() const {
         json.object([&] {
           json.attribute("name", s.name);
           json.attribute("type", s.type);
+          if (s.least == std::numeric_limits<std::int64_t>::min()) return;
+          json.attribute("least", s.least);
+          json.attribute("greatest", s.greatest);
         });
     });
     json.attributeArray("inplace", [&] {

@@ -16,18 +16,26 @@ namespace {
 
 std::int64_t floorMod(std::int64_t a, std::int64_t b) { return ((a % b) + b) % b; }
 
-std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t b) {
+bool fits(std::int64_t v) { return v >= -Index::kMost && v <= Index::kMost; }
+
+std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
+  std::int64_t value = 0;
+  return __builtin_mul_overflow(a, b, &value) ? std::nullopt : std::optional(value);
+}
+
+/// Of operands that fit.
+std::optional<std::int64_t> valueOf(Index::Kind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
   case Index::Kind::Add: return a + b;
   case Index::Kind::Sub: return a - b;
-  case Index::Kind::Mul: return a * b;
+  case Index::Kind::Mul: return product(a, b);
   case Index::Kind::Div: return b ? std::optional((a - floorMod(a, b)) / b) : std::nullopt;
   case Index::Kind::CeilDiv: return b ? std::optional((a + floorMod(-a, b)) / b) : std::nullopt;
   case Index::Kind::Mod: return b ? std::optional(floorMod(a, b)) : std::nullopt;
   case Index::Kind::Min: return std::min(a, b);
   case Index::Kind::Max: return std::max(a, b);
   case Index::Kind::Xor: return a ^ b;
-  case Index::Kind::Shl: return b >= 0 && b < 63 ? std::optional(a << b) : std::nullopt;
+  case Index::Kind::Shl: return b >= 0 && b < 63 ? product(a, std::int64_t(1) << b) : std::nullopt;
   case Index::Kind::Log2: return a > 0 ? std::optional<std::int64_t>(std::bit_width(std::uint64_t(a)) - 1) : std::nullopt;
   case Index::Kind::Pow2: return a > 0 && std::has_single_bit(std::uint64_t(a));
   case Index::Kind::Eq: return a == b;
@@ -40,6 +48,11 @@ std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t
   case Index::Kind::Variable: break;
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> apply(Index::Kind kind, std::int64_t a, std::int64_t b) {
+  const auto value = fits(a) && fits(b) ? valueOf(kind, a, b) : std::nullopt;
+  return value && fits(*value) ? value : std::nullopt;
 }
 
 } // namespace
@@ -67,7 +80,7 @@ Index Index::make(Kind kind, Index a, Index b) {
     break;
   case Kind::Sub:
     if (a == b) return constant(0);
-    if (b.kind() == Kind::Constant) return add(a, constant(-b.value())); // one form, so that equal places compare equal
+    if (b.kind() == Kind::Constant && fits(b.value())) return add(a, constant(-b.value())); // one form, so that equal places compare equal
     break;
   case Kind::Mul:
     if (a.isConstant(0) || b.isConstant(1)) return a;

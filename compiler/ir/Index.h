@@ -17,6 +17,10 @@ class Index {
 public:
   enum class Kind { Constant, Variable, Add, Sub, Mul, Div, CeilDiv, Mod, Min, Max, Xor, Shl, Log2, Pow2, Eq, Ne, Lt, Le, And, Or };
 
+  /// What operations take and give lies between this and its negative: kernels reckon in 64 bits, and there nothing
+  /// between such numbers overflows on the way to such a result.
+  static constexpr std::int64_t kMost = std::int64_t(1) << 62;
+
   /// Zero.
   Index();
   static Index constant(std::int64_t value);
@@ -56,7 +60,7 @@ public:
   Index substitute(llvm::StringRef variable, const Index &by) const;
 
   /// The value, where `lookup` gives each variable's; empty if one has none, on a division by zero, a shift by
-  /// less than 0 or more than 62, and a logarithm of less than 1.
+  /// less than 0 or more than 62, a logarithm of less than 1, and beyond kMost.
   using Lookup = std::function<std::optional<std::int64_t>(llvm::StringRef)>;
   std::optional<std::int64_t> evaluate(const Lookup &lookup) const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
 namespace coll::ir {
@@ -28,6 +29,27 @@ std::optional<Sync> syncOf(llvm::StringRef word) {
   for (int sync = 0; sync <= int(Sync::Counter128); ++sync)
     if (keyword(Sync(sync)) == word) return Sync(sync);
   return std::nullopt;
+}
+
+std::int64_t Scalar::least() const {
+  if (rank) return 0;
+  switch (type) {
+  case DType::I8: return std::numeric_limits<std::int8_t>::min();
+  case DType::I32: return std::numeric_limits<std::int32_t>::min();
+  case DType::I64: return -kMost;
+  default: return 0;
+  }
+}
+
+std::int64_t Scalar::greatest(int ranks) const {
+  if (rank) return ranks - 1;
+  switch (type) {
+  case DType::I8: return std::numeric_limits<std::int8_t>::max();
+  case DType::U8: return std::numeric_limits<std::uint8_t>::max();
+  case DType::I32: return std::numeric_limits<std::int32_t>::max();
+  case DType::U32: return std::numeric_limits<std::uint32_t>::max();
+  default: return kMost;
+  }
 }
 
 Wire wireOf(Sync sync) {

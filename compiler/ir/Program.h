@@ -90,6 +90,11 @@ struct Scalar {
   DType type = DType::U32;  ///< of one that is no rank
 
   bool isIndex() const { return rank || !isFloat(type); }
+
+  /// What it may be where it steers a program (ir/Indices.h): any rank, any number of its type, but of 64 bits only up to
+  /// kMost, so that a proof need not look at sums and products that overflow.
+  static constexpr std::int64_t kMost = std::int64_t(1) << 48;
+  std::int64_t least() const, greatest(int ranks) const;
 };
 
 struct Mailbox {

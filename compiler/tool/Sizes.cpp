@@ -30,7 +30,8 @@ static void setOne(const Manifest &manifest, const std::string &word, Sizes &siz
       if (!isScalar(value.str(), scalar.type))
         throw Failure{Exit::BadInput, "`" + scalar.name + "=" + value.str() + "`: " +
                                           (isFloatName(scalar.type) ? "no number that an " + scalar.type + " can be"
-                                                                                        : "no whole number")};
+                                           : scalar.type == "rank"  ? "no whole number"
+                                                                    : "no whole number of type " + scalar.type)};
       if (!sizes.scalars.emplace(scalar.name, value.str()).second) throw setTwice(scalar.name);
       return;
     }

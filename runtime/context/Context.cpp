@@ -433,10 +433,8 @@ Result<void> Collective::launch(int rank, std::span<void *const> buffers, std::s
   std::array<std::uint64_t, kMaxScalars> words;
   for (std::size_t i = 0; i < scalars.size(); ++i) {
     const Manifest::Scalar &declared = manifest.scalars[i];
-    if (declared.type == "rank" && (scalars[i].integer < 0 || scalars[i].integer >= manifest.ranks))
-      return Error{Error::Code::BadInput, "`" + manifest.member + "`: `" + declared.name + "` is " +
-                                              std::to_string(scalars[i].integer) + ", and there are ranks 0 to " +
-                                              std::to_string(manifest.ranks - 1)};
+    if (!isAllowed(declared, scalars[i]))
+      return Error{Error::Code::BadInput, "`" + manifest.member + "`: " + scalarBeyond(manifest, declared, scalars[i])};
     words[i] = scalarBits(scalars[i], declared.type);
   }
   ResolvedLaunch launch;

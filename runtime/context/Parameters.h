@@ -42,21 +42,17 @@ inline std::uint64_t scalarBits(const Scalar &value, const std::string &type) {
   return std::uint64_t(value.integer);
 }
 
-/// Whether a text is a number of a scalar's type: no f32 is as large as 1e60, no rank is half.
-inline bool isScalar(const std::string &text, const std::string &type) {
-  char *end = nullptr;
-  if (isFloatName(type)) {
-    const double value = std::strtod(text.c_str(), &end);
-    return end != text.c_str() && !*end && (type == "f64" || !std::isfinite(value) || std::isfinite(float(value)));
-  }
-  std::strtoll(text.c_str(), &end, 0);
-  return end != text.c_str() && !*end;
-}
+/// Whether a text is a number of a scalar's type: no f32 is as large as 1e60, no rank is half, no u8 is 300.
+bool isScalar(const std::string &text, const std::string &type);
+/// A scalar as a person writes it: "2", "1e-6". Of a text that is one.
+Scalar parseScalar(const std::string &text, const std::string &type);
 
-/// A scalar as a person writes it: "2", "1e-6".
-inline Scalar parseScalar(const std::string &text, const std::string &type) {
-  if (isFloatName(type)) return Scalar(std::strtod(text.c_str(), nullptr));
-  return Scalar(std::int64_t(std::strtoll(text.c_str(), nullptr, 0)));
+/// Says why no launch may pass this value.
+std::string scalarBeyond(const Manifest &manifest, const Manifest::Scalar &declared, const Scalar &value);
+
+/// Whether a launch may.
+inline bool isAllowed(const Manifest::Scalar &declared, const Scalar &value) {
+  return value.integer >= declared.least && value.integer <= declared.greatest;
 }
 
 /// The fields of Team<N> for rank `me`: regions[h] is that of rank (me + h) mod N as `me` addresses it.

@@ -56,10 +56,9 @@ Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &
       if (scalar.name == name && !isScalar(text, scalar.type))
         return Error{Error::Code::BadInput, "`" + name + "` is no " + scalar.type + ": " + text};
   for (const Manifest::Scalar &scalar : manifest.scalars)
-    if (const auto given = request.scalars.find(scalar.name); given != request.scalars.end() && scalar.type == "rank")
-      if (const Scalar root = parseScalar(given->second, scalar.type); root.integer < 0 || root.integer >= manifest.ranks)
-        return Error{Error::Code::BadInput, "`" + scalar.name + "` is " + given->second + ", and there are ranks 0 to " +
-                                                std::to_string(manifest.ranks - 1)};
+    if (const auto given = request.scalars.find(scalar.name); given != request.scalars.end())
+      if (const Scalar value = parseScalar(given->second, scalar.type); !isAllowed(scalar, value))
+        return Error{Error::Code::BadInput, scalarBeyond(manifest, scalar, value)};
   return layout;
 }
 

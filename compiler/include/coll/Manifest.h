@@ -4,6 +4,7 @@
 #include "coll/Types.h"
 
 #include <functional>
+#include <limits>
 #include <map>
 
 namespace coll {
@@ -35,6 +36,9 @@ struct Manifest {
   struct Scalar {
     std::string name;
     std::string type; ///< `rank`, `f32`, `u32`, …
+    /// What a launch may pass of a whole number: any rank, any number of the type if it steers the program, that is, if a
+    /// condition, a place or a number beside data depends on it, but of 64 bits only up to 2^48; of one that is data, anything.
+    std::int64_t least = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
   };
 
   /// A landing zone in every rank's region: `copies` x `slots` x `lines` of `lineBytes` from `offset`.

@@ -131,7 +131,9 @@ public:
   /// `inplace` of the contract (Manifest::inplace); other overlaps are refused. What the
   /// contract says is `replicated` holds the same bits on all ranks when the kernel starts, or results are wrong. An argument that is a window (Manifest::Argument) must
   /// lie in a SymmetricBuffer, at the same offset on all ranks. `extents`: the free extents in the contract's order,
-  /// in elements. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
+  /// in elements. `scalars`: in the contract's order. A rank is one of the team's; a whole number that conditions and
+  /// places depend on is a number of its type, of `i64` and `u64` up to 2^48 (Manifest::Scalar::least, greatest); one that is data is
+  /// anything. `stream`: a CUstream or cudaStream_t of the rank's GPU; null: the context's own.
   ///
   /// Asynchronous, in stream order, without allocation or host synchronisation: may be captured into a CUDA graph, which
   /// then is replayed on all ranks alike and counts as one of the context's launches for each that it holds. What is
