@@ -3,6 +3,8 @@
 #include "check/Dependence.h"
 #include "check/Symbols.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -20,11 +22,10 @@ public:
     std::size_t total = 0;
     for (const ir::Mailbox &m : program.mailboxes) {
       const std::int64_t slots = m.slots.evaluate([](llvm::StringRef) { return std::nullopt; }).value_or(0);
-      boxes.push_back({total, int(slots)});
+      boxes.push_back({total, slots});
       total += std::size_t(slots) * program.ranks;
       out.weak |= m.sync == ir::Sync::Barrier || m.sync == ir::Sync::Flag || m.sync == ir::Sync::Counter;
     }
-    slotNumbers.assign(total, ir::kNone);
     for (const std::vector<std::int64_t> &values : scalars) {
       out.variants.push_back({values, {}});
       for (rank = 0; rank < program.ranks; ++rank) {
@@ -43,14 +44,14 @@ public:
 private:
   struct Box {
     std::size_t base;
-    int slots;
+    std::int64_t slots;
   };
 
   const ir::Program &program;
   const bool rounds;
   Expansion out;
   std::vector<Box> boxes;
-  std::vector<int> slotNumbers; ///< of (box, owner, index), kNone until used
+  llvm::DenseMap<std::size_t, int> slotNumbers; ///< of (box, owner, index), those that are used
   std::vector<std::pair<llvm::StringRef, std::int64_t>> scope;
   int rank = 0;
   Dependence flow{program, out};
@@ -61,10 +62,12 @@ private:
 
   std::vector<Step> &steps() { return out.variants.back().steps.back(); }
 
-  /// What is beyond an int is no rank, slot or row either.
-  int evaluate(const ir::Index &index) {
-    return int(std::clamp<std::int64_t>(wholeNumber(index), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-  }
+  /// Of what has bounds where it is built: a `for`, the number of a barrier.
+  int evaluate(const ir::Index &index) { return int(wholeNumber(index)); }
+
+  /// Of what the author may have go anywhere. Beyond all that a step can name, it names no rank, slot or row there is.
+  static constexpr std::int64_t kBeyond = std::numeric_limits<int>::max();
+  static int clamped(std::int64_t number) { return int(std::clamp<std::int64_t>(number, -1, kBeyond)); }
 
   std::int64_t wholeNumber(const ir::Index &index) {
     if (index.kind() == ir::Index::Kind::Constant) return index.value();
@@ -108,37 +111,41 @@ private:
   void setLength(Step &step, const ir::Length &length) {
     step.length = lengthNumber(length);
     if (length.kind != ir::Length::Kind::Piece) return;
-    step.piece = evaluate(length.index);
-    if (step.piece < 0)
+    const std::int64_t piece = wholeNumber(length.index);
+    step.piece = clamped(piece);
+    if (piece < 0 || piece >= kBeyond)
       refuse(Refutation::Kind::WrongResult, Event::What::None, step,
              "there is no piece " + length.index.str() + " on rank " + std::to_string(rank), "");
   }
 
   void setSlice(Step &step, const ir::Slice &slice) {
     step.buffer = slice.buffer;
-    step.peer = slice.owner ? evaluate(*slice.owner) : rank;
-    if (step.peer < 0 || step.peer >= program.ranks)
+    const std::int64_t owner = slice.owner ? wholeNumber(*slice.owner) : rank;
+    step.peer = clamped(owner);
+    if (owner < 0 || owner >= program.ranks)
       refuse(Refutation::Kind::WrongResult, Event::What::None, step,
-             "there is no rank " + std::to_string(step.peer) + " that has a `" + program.buffers[slice.buffer].name +
+             "there is no rank " + std::to_string(owner) + " that has a `" + program.buffers[slice.buffer].name +
                  "`, only " + std::to_string(program.ranks) + " ranks from 0 up",
              "");
     out.reaches |= step.peer != rank;
     setLength(step, slice.length);
     step.isSlice = slice.length.kind != ir::Length::Kind::Whole;
     if (!step.isSlice) return;
-    step.number = evaluate(slice.index);
-    if (step.number < 0)
+    const std::int64_t number = wholeNumber(slice.index);
+    step.number = clamped(number);
+    if (number < 0 || number >= kBeyond)
       refuse(Refutation::Kind::WrongResult, Event::What::None, step,
-             "`" + program.buffers[slice.buffer].name + "[" + slice.index.str() + "]` is before its begin on rank " +
-                 std::to_string(rank),
+             "`" + program.buffers[slice.buffer].name + "[" + slice.index.str() + "]` is " +
+                 (number < 0 ? "before its begin" : "past its end") + " on rank " + std::to_string(rank),
              "");
   }
 
-  void setSlot(Step &step, int box, int owner, const ir::Index &index) {
+  void setSlot(Step &step, int box, std::int64_t owner, const ir::Index &index) {
     const ir::Mailbox &m = program.mailboxes[box];
     step.box = box;
-    step.peer = owner;
-    step.index = evaluate(index);
+    step.peer = clamped(owner);
+    const std::int64_t slot = wholeNumber(index);
+    step.index = clamped(slot);
     const bool sends = step.kind == Step::Kind::Send || step.kind == Step::Kind::Signal;
     const auto what = sends ? Event::What::Send : Event::What::Poll;
     if (owner < 0 || owner >= program.ranks)
@@ -146,18 +153,16 @@ private:
                     "there is no rank " + std::to_string(owner) + " to send to, only " + std::to_string(program.ranks) +
                         " ranks from 0 up",
                     "");
-    if (step.index < 0 || step.index >= boxes[box].slots)
+    if (slot < 0 || slot >= boxes[box].slots || slot >= kBeyond)
       return refuse(Refutation::Kind::MailboxTooSmall, what, step,
-                    "slot " + std::to_string(step.index) + " of `" + m.name + "` is used, which has " +
+                    "slot " + std::to_string(slot) + " of `" + m.name + "` is used, which has " +
                         std::to_string(boxes[box].slots) + " (from 0 up)",
                     "declare `" + m.name + "` with more slots");
     step.room = lengthNumber(m.length);
-    int &number = slotNumbers[boxes[box].base + std::size_t(owner) * boxes[box].slots + step.index];
-    if (number == ir::kNone) {
-      number = int(out.slots.size());
-      out.slots.push_back({box, owner, step.index});
-    }
-    step.slot = number;
+    const std::size_t place = boxes[box].base + std::size_t(owner) * std::size_t(boxes[box].slots) + std::size_t(slot);
+    const auto [number, isNew] = slotNumbers.try_emplace(place, int(out.slots.size()));
+    if (isNew) out.slots.push_back({box, step.peer, step.index});
+    step.slot = number->second;
   }
 
   /// Outside packet loops an operation goes over the packets of its vector by itself.
@@ -216,7 +221,7 @@ private:
           step.everyRow = s.everyRow, step.perRow = s.perRow;
           if (s.everyRow || s.perRow) step.rows = step.length, setLength(step, program.values[s.result].length);
           if (const auto &count = program.values[s.result].count)
-            step.counts = count->element.buffer, step.detail = evaluate(count->element.index);
+            step.counts = count->element.buffer, step.detail = wholeNumber(count->element.index);
           emit(step);
         },
         [&](const ir::StoreCount &s) {
@@ -236,7 +241,7 @@ private:
         [&](const ir::Send &s) {
           Step step{Step::Kind::Send};
           step.where = s.where, step.a = s.value, step.value = s.own;
-          setSlot(step, s.box, evaluate(s.peer), s.slot);
+          setSlot(step, s.box, wholeNumber(s.peer), s.slot);
           setLength(step, program.values[s.value].length);
           emit(step);
         },
@@ -295,13 +300,13 @@ private:
         },
         [&](const ir::For &s) { forLoop(s); },
         [&](const ir::If &s) {
-          if (evaluate(s.condition)) block(s.body);
+          if (wholeNumber(s.condition)) block(s.body);
         },
         [&](const ir::PacketLoop &s) { packetLoop(s); },
-        [&](const ir::Signal &s) { announcement(Step::Kind::Signal, s.box, evaluate(s.peer), s.slot, s.where); },
+        [&](const ir::Signal &s) { announcement(Step::Kind::Signal, s.box, wholeNumber(s.peer), s.slot, s.where); },
         [&](const ir::Await &s) { announcement(Step::Kind::Await, s.box, rank, s.slot, s.where); },
-        [&](const ir::Credit &s) { credit(Step::Kind::Credit, ir::kNone, evaluate(s.peer), s.where, s.releases); },
-        [&](const ir::AwaitCredit &s) { credit(Step::Kind::AwaitCredit, s.box, evaluate(s.peer), s.where); },
+        [&](const ir::Credit &s) { credit(Step::Kind::Credit, ir::kNone, wholeNumber(s.peer), s.where, s.releases); },
+        [&](const ir::AwaitCredit &s) { credit(Step::Kind::AwaitCredit, s.box, wholeNumber(s.peer), s.where); },
         [&](const ir::Barrier &s) {
           mark(Step::Kind::Barrier, s.where, evaluate(s.number));
           steps().back().ofLaunch = s.ofLaunch;
@@ -394,20 +399,20 @@ private:
   }
 
   /// A rank owes itself none.
-  void credit(Step::Kind kind, int box, int peer, ir::SourceOffset where, bool releases = false) {
+  void credit(Step::Kind kind, int box, std::int64_t peer, ir::SourceOffset where, bool releases = false) {
     out.credits = true;
     if (peer == rank || peer < 0 || peer >= program.ranks) return; // a send that goes nowhere is refused as such
     Step step{kind};
     step.where = where;
     step.box = box;
-    step.peer = peer;
+    step.peer = int(peer);
     step.index = inPackets;
     step.releases = releases;
     steps().push_back(step);
   }
 
   /// A whole CTA makes or awaits it, so no packets take part one by one.
-  void announcement(Step::Kind kind, int box, int owner, const ir::Index &slot, ir::SourceOffset where) {
+  void announcement(Step::Kind kind, int box, std::int64_t owner, const ir::Index &slot, ir::SourceOffset where) {
     Step step{kind};
     step.where = where;
     out.weak = true;

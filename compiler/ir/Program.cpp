@@ -253,7 +253,9 @@ std::optional<std::uint64_t> Program::fixedElements(const Length &length) const 
 }
 
 std::uint64_t Program::begin(const Slice &slice, const Extents &given, const Index::Lookup &variables) const {
-  const std::uint64_t number = std::uint64_t(slice.index.evaluate(variables).value_or(0));
+  // What is outside stays outside, whatever it is multiplied by.
+  constexpr std::int64_t kOutside = std::numeric_limits<std::int32_t>::max();
+  const auto number = std::uint64_t(std::clamp(slice.index.evaluate(variables).value_or(0), -kOutside, kOutside));
   switch (slice.length.kind) {
   case Length::Kind::Whole: return 0;
   case Length::Kind::Row: return number * product(slice.length.extents, given);
