@@ -21,6 +21,7 @@ public:
   KernelEmitter(const Program &p, bool trace) : program(p) { names.trace = trace; }
 
   Emitted run() {
+    if (rows()) names.names.unique("row"), names.names.unique("k"); // what its loops have for a row and a packet of it
     out.blank();
     out.line("namespace {");
     out.blank();
