@@ -49,7 +49,7 @@ private:
     if (!options.strict) {
       const bool waits = reliesOnWaits, values = reliesOnValues;
       const bool trusts = !program.mailboxes.empty() && !strict && sequence(verdict.copies, /*strict=*/true).has_value();
-      verdict.assumptions = assumptions(program, trusts, waits, values);
+      verdict.assumptions = assumptions(program, trusts, waits, values, reliesOnFetches);
     }
     verdict.strength = strengthText(program, verdict);
     return std::move(verdict);
@@ -76,6 +76,7 @@ private:
   bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   bool reliesOnValues = false;     ///< the same
+  bool reliesOnFetches = false;    ///< see Dataflow, of some launch
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -106,15 +107,17 @@ private:
 
   std::optional<Refutation> oneLaunch(int variant, std::size_t s, int alias, Dataflow::Mail &mail, Schedule &schedule) {
     if (groups[s].count() < classes.count()) {
-      Dataflow launch(expansion, variant, groups[s], sizes[s], alias, mail);
+      Dataflow launch(expansion, variant, groups[s], sizes[s], alias, mail, options.strict);
       if (!launch.run() && launch.endsInTurn()) {
+        reliesOnFetches |= launch.reliesOnFetches();
         schedule = launch.schedule();
         for (int g = 0; g < groups[s].count(); ++g) schedule.upTo[std::size_t(g)] = std::max(classes.reach(groups[s].ends[std::size_t(g)]), 1);
         return std::nullopt;
       }
     }
-    Dataflow launch(expansion, variant, classes, sizes[s], alias, mail);
+    Dataflow launch(expansion, variant, classes, sizes[s], alias, mail, options.strict);
     auto r = launch.run();
+    reliesOnFetches |= launch.reliesOnFetches();
     schedule = launch.schedule();
     return r;
   }
@@ -137,7 +140,7 @@ private:
   /// Whether two ranks touch memory without an order that the words they wait for would give if they were flags.
   bool wordsWouldOrder(const Refutation &r, int variant, std::size_t size, int alias, Dataflow::Mail &mail) const {
     if (!expansion.polls || r.first.buffer == ir::kNone || r.second.buffer == ir::kNone || r.first.rank == r.second.rank) return false;
-    return !Dataflow(expansion, variant, classes, sizes[size], alias, mail, /*acquiring=*/true).run();
+    return !Dataflow(expansion, variant, classes, sizes[size], alias, mail, options.strict, /*acquiring=*/true).run();
   }
 
   // Two events that conflict have one class of packets. What their threads know of other ranks comes to them in that

@@ -20,10 +20,10 @@ void Dataflow::Mail::empty() {
 }
 
 Dataflow::Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias,
-                   Mail &mail, bool acquiring)
+                   Mail &mail, bool strict, bool acquiring)
     : program(*expansion.program), expansion(expansion), variant(expansion.variants[variant]), classes(classes),
       sizes(sizes), alias(alias), acquiring(acquiring), symbols(program), causality(program.ranks, classes.count()),
-      mail(mail) {
+      fetches(expansion, this->variant, classes.count(), !strict && expansion.reaches && expansion.polls), mail(mail) {
   mail.empty();
   mail.slots.resize(std::max(mail.slots.size(), mail.count * classes.count()));
   order.upTo.resize(std::size_t(classes.count()));
@@ -358,7 +358,7 @@ void Dataflow::store(int rank, const Step &step, std::uint64_t n) {
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` is written past its end", "");
   const std::uint64_t begin = classes.begin(r.packets), end = std::min(n, classes.ends[r.packets]);
-  const Storage::Accessor by{causality, rank, r.packets};
+  const Storage::Accessor by{causality, rank, r.packets, &fetches, r.map};
   touch(rank, step);
   conflict(rank, storage[step.peer].store(step, by, base, begin, end, value(r, step.a)));
 }
@@ -392,6 +392,7 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.content = value(r, step.a);
   if (expansion.adds(step.slot)) s.added.assign(1, rank);
   if (acquiring) s.released = causality.release(rank);
+  s.told = fetches.toldBy({rank, r.map, r.packets}, step);
   mail.used.push_back(int(&s - mail.slots.data()));
   if (r.branches) r.deferred.push_back(mail.used.back());
   record(step.kind, rank, r.packets, step.slot, step);
@@ -423,6 +424,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
   learnFrom(r, s.place);
   if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, ReduceOp::Sum, step.slot);
   if (acquiring && step.kind == Kind::Poll && !s.released.empty()) causality.acquire(rank, s.released);
+  if (step.kind == Kind::Poll) fetches.learn({rank, r.map, r.packets}, step, s.told);
   s.reader = &step;
   value(r, step.value) = s.content;
   record(step.kind, rank, r.packets, step.slot, step);

@@ -15,9 +15,10 @@ public:
   /// `variant` is one of Expansion::variants. `alias` is the pair of Program::aliases that is the same memory, or
   /// kNone. `classes` may be fewer than the whole check has, those that have one fate with these sizes together. `mail`
   /// is made for the same expansion. All must outlive this.
-  /// If `acquiring`, it is as if every word that is waited for ordered what its sender did before, as those of flags do.
+  /// If `acquiring`, it is as if every word that is waited for ordered what its sender did before, as those of flags do. If
+  /// `strict`, no store is known to come after a wait or a load.
   Dataflow(const Expansion &expansion, int variant, const Classes &classes, const Sizes &sizes, int alias, Mail &mail,
-           bool acquiring = false);
+           bool strict, bool acquiring = false);
 
   /// Runs the launch and checks the outputs. Call once.
   std::optional<Refutation> run();
@@ -25,6 +26,9 @@ public:
   /// Whether the launch ends as well where each class is several, of which a thread has all: one after the other in every
   /// loop. It does if messages come from the same place in the row of a rank's loops or from an earlier one.
   bool endsInTurn() const { return inTurn; }
+  /// Whether it is right only if no store is performed before the loads that its value is computed from, and the waits
+  /// that precede it.
+  bool reliesOnFetches() const { return fetches.used(); }
 
 private:
   struct Slot {
@@ -38,6 +42,7 @@ private:
     Content content;
     llvm::SmallVector<int, 0> added; ///< who has added to it, where sends add
     Causality::Snapshot released = {};
+    Fetches::Set told = {};
   };
 
   /// Who said first in this launch that a slot has been filled.
@@ -82,6 +87,7 @@ private:
   Symbols symbols;
   std::vector<Storage> storage;
   Causality causality;
+  Fetches fetches;
   std::vector<Touch> touches;
   std::vector<Rank> ranks;
   Mail &mail;

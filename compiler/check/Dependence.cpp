@@ -8,8 +8,9 @@ namespace coll::check {
 using Kind = Step::Kind;
 
 void Dependence::begin() {
-  reads = 0;
-  from.assign(program.values.size(), kUnknown);
+  reads = loads = 0;
+  fromReads.assign(program.values.size(), kUnknown);
+  fromLoads.assign(program.values.size(), kUnknown);
 }
 
 int Dependence::entryOf(std::vector<int> list) {
@@ -27,19 +28,24 @@ int Dependence::both(int a, int b) {
 }
 
 void Dependence::follow(Step &step, int rank) {
+  if (step.kind == Kind::Read) step.mark = reads++;
+  if (step.kind == Kind::Load) step.mark = loads++;
+  follow(step, rank, Of::Reads, fromReads);
+  follow(step, rank, Of::Loads, fromLoads);
+}
+
+void Dependence::follow(Step &step, int rank, Of leaves, std::vector<int> &from) {
   const auto of = [&](int value) { return value == ir::kNone ? kUnknown : from[std::size_t(value)]; };
+  const auto leaf = [&](Of kind) { return entryOf(kind == leaves ? std::vector<int>{step.mark} : std::vector<int>()); };
   const bool own = step.a != ir::kNone && step.index == rank;
   int result = kUnknown;
   switch (step.kind) {
-  case Kind::Load: result = step.counts == ir::kNone && !step.everyRow && !step.perRow ? entryOf({}) : kUnknown; break;
-  case Kind::Read:
-    step.mark = reads++;
-    result = own ? of(step.a) : entryOf({step.mark});
-    break;
+  case Kind::Load: result = step.counts == ir::kNone && !step.everyRow && !step.perRow ? leaf(Of::Loads) : kUnknown; break;
+  case Kind::Read: result = own ? of(step.a) : leaf(Of::Reads); break;
   case Kind::Poll: result = own ? of(step.a) : entryOf({}); break;
   case Kind::Send:
     result = of(step.a);
-    if (result != kUnknown && !program.mailboxes[std::size_t(step.box)].counted) step.mark = result;
+    if (result != kUnknown && !program.mailboxes[std::size_t(step.box)].counted) (leaves == Of::Reads ? step.mark : step.loads) = result;
     break;
   case Kind::Fold: result = step.first ? of(step.a) : both(of(step.value), of(step.a)); break;
   case Kind::Combine: result = both(of(step.a), of(step.b)); break;

@@ -96,7 +96,7 @@ private:
 
   void launch(int number) {
     Dataflow::Mail mail(expansion);
-    Dataflow run(expansion, variantOf(number), classes, sizes[number], ir::kNone, mail);
+    Dataflow run(expansion, variantOf(number), classes, sizes[number], ir::kNone, mail, /*strict=*/false);
     run.run();
     const Schedule schedule = run.schedule();
     std::vector<int> last(program.ranks, ir::kNone);

@@ -31,6 +31,7 @@ public:
       for (rank = 0; rank < program.ranks; ++rank) {
         out.variants.back().steps.emplace_back();
         flow.begin();
+        loops = loop = 0;
         scope.assign(1, {"me", rank});
         for (std::size_t i = 0; i < values.size(); ++i) scope.emplace_back(program.scalars[i].name, values[i]);
         block(program.body);
@@ -57,6 +58,8 @@ private:
   Dependence flow{program, out};
   ir::SourceOffset current = 0; ///< of the statement
   bool inPackets = false;
+  int loops = 0; ///< over ranks, on this rank
+  int loop = 0, iteration = 0; ///< of the step in hand
   std::vector<std::pair<ir::ThreadMap, std::string>> maps; ///< that loops have, by number
   int loopLength = 0; ///< of the packet loop
 
@@ -167,6 +170,7 @@ private:
 
   /// Outside packet loops an operation goes over the packets of its vector by itself.
   void emit(Step step) {
+    step.loop = loop, step.iteration = iteration;
     flow.follow(step, rank);
     if (inPackets) return steps().push_back(std::move(step));
     const int begin = int(steps().size());
@@ -376,25 +380,38 @@ private:
   void forRanks(const ir::ForRanks &s) {
     const bool branches = isOfBranches(s.body);
     if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
+    const bool outer = beginLoop();
     for (int r = 0; r < program.ranks; ++r) {
       if (branches) mark(Step::Kind::Branch, s.where, r);
+      if (outer) iteration = r;
       scope.emplace_back(s.variable, r);
       block(s.body);
       scope.pop_back();
     }
+    if (outer) loop = 0;
     if (branches) mark(Step::Kind::BranchesEnd, s.where);
+  }
+
+  /// Whether there is none over ranks around it.
+  bool beginLoop() {
+    if (loop) return false;
+    loop = ++loops;
+    return true;
   }
 
   void forLoop(const ir::For &s) {
     const int last = evaluate(s.last);
     const bool branches = s.ofRanks && isOfBranches(s.body);
     if (branches) out.branches = true, mark(Step::Kind::Branches, s.where);
+    const bool outer = s.ofRanks && beginLoop();
     for (int i = evaluate(s.first); i <= last; ++i) {
       if (branches) mark(Step::Kind::Branch, s.where, i);
+      if (outer) iteration = i;
       scope.emplace_back(s.variable, i);
       block(s.body);
       scope.pop_back();
     }
+    if (outer) loop = 0;
     if (branches) mark(Step::Kind::BranchesEnd, s.where);
   }
 

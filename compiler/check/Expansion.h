@@ -59,7 +59,9 @@ struct Step {
   std::int64_t detail = 0;
   int room = 0;    ///< of a Send: the length that the slot was declared for, in Expansion::lengths
   int partner = 0; ///< of Packets and PacketsEnd: the position of the other
-  int mark = ir::kNone; ///< of a Read: its number on its rank; of a Send: in Expansion::computedFrom, or kNone
+  int mark = ir::kNone; ///< of a Read or a Load: its number on its rank; of a Send: its reads in Expansion::computedFrom, or kNone
+  int loads = ir::kNone; ///< of a Send: the same of loads
+  int loop = 0, iteration = 0; ///< the outermost loop over ranks around it, from 1 up, and which of its iterations
   ir::SourceOffset where = 0;
 };
 
@@ -78,7 +80,7 @@ struct Expansion {
   std::vector<Variant> variants;
   std::vector<ir::Length> lengths; ///< without the index of a Piece
   std::vector<SlotName> slots;
-  /// Reads of a rank, by number in ascending order, without which it cannot know what it sends.
+  /// Reads of a rank, or loads, by number in ascending order, without which it cannot know what it sends.
   std::vector<std::vector<int>> computedFrom;
   bool branches = false; ///< there is a Branches
   bool weak = false;     ///< there are accesses that only release and acquire order: Read, unflagged mailboxes

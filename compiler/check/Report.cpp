@@ -293,7 +293,8 @@ unsigned atomicBytes(ir::Sync sync) {
   return 0;
 }
 
-std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues) {
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues,
+                                     bool reliesOnFetches) {
   std::vector<std::string> list;
   bool lines = false, lines16 = false, words = false, sums = false, sums128 = false, waits = reliesOnWaits;
   for (const ir::Mailbox &m : program.mailboxes) {
@@ -318,10 +319,9 @@ std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bo
   if (program.usesMulticast())
     list.push_back(std::string("what is stored and loaded by multicast is ordered as if each place had one address") +
                    (words ? ", and its words of 8 bytes reach each rank whole" : ""));
-  if (!trusts) return list;
-  if (waits) list.push_back("no store is performed before the wait that precedes it in its thread has ended");
-  if (reliesOnValues) list.push_back("no store is performed before the loads that its value is computed from");
-  list.push_back("the end of a kernel is a fence for what the rank's next launch sends");
+  if ((trusts && waits) || reliesOnFetches) list.push_back("no store is performed before the wait that precedes it in its thread has ended");
+  if ((trusts && reliesOnValues) || reliesOnFetches) list.push_back("no store is performed before the loads that its value is computed from");
+  if (trusts) list.push_back("the end of a kernel is a fence for what the rank's next launch sends");
   return list;
 }
 

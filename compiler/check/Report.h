@@ -9,8 +9,8 @@ namespace coll::check {
 /// Which rule proves it, for the header of the generated kernel.
 std::string proofText(const ir::Program &program, const Verdict &verdict);
 /// What is assumed of hardware beyond the PTX memory model. `trusts`: its orders alone are not enough. `reliesOnWaits`,
-/// `reliesOnValues`: as Order says.
-std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues);
+/// `reliesOnValues`: as Order says; `reliesOnFetches`: as Dataflow.
+std::vector<std::string> assumptions(const ir::Program &program, bool trusts, bool reliesOnWaits, bool reliesOnValues, bool reliesOnFetches);
 std::string strengthText(const ir::Program &program, const Verdict &verdict);
 
 /// What no order of events can mend: lines that need more to take effect at once than the platform promises, payload

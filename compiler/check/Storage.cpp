@@ -54,7 +54,9 @@ void Storage::noteLoad(Cell &cell, const Access &access) {
   for (; *link != ir::kNone; link = &loads[*link].next) {
     Access &other = loads[*link].access;
     if (other.base != access.base || other.when.rank != access.when.rank) continue;
+    const bool several = other.several || access.several || other.step != access.step;
     other = access;
+    other.several = several;
     return;
   }
   *link = int(loads.size());
@@ -107,7 +109,8 @@ Storage::Conflict Storage::store(const Step &step, const Accessor &by, std::uint
     for (std::size_t c = first; c < last; ++c) {
       Cell &cell = area[c];
       for (int l = cell.loaded; l != ir::kNone; l = loads[l].next)
-        if (!inOrder(loads[l].access, access, by) && !result.later) result = conflict(loads[l].access, access, by, cell);
+        if (!result.later && !inOrder(loads[l].access, access, by) && !isFetched(loads[l].access, access, by))
+          result = conflict(loads[l].access, access, by, cell);
       if (cell.stored.step && !inOrder(cell.stored, access, by) && !result.later)
         result = conflict(cell.stored, access, by, cell);
       cell.node = segment.node;

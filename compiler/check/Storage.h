@@ -5,6 +5,7 @@
 
 #include "check/Causality.h"
 #include "check/Expansion.h"
+#include "check/Fetches.h"
 #include "check/Symbols.h"
 
 namespace coll::check {
@@ -27,6 +28,8 @@ public:
   struct Accessor {
     const Causality &causality;
     int rank, packets;
+    Fetches *fetches = nullptr; ///< where messages may tell of loads
+    int map = 0;                ///< of its threads
   };
 
   /// Elements [begin, end) of the vector that starts at element `base` of the buffer, by the threads that own the
@@ -53,6 +56,7 @@ private:
     const Step *step = nullptr;
     std::int64_t base = 0;
     Causality::Moment when = {};
+    bool several = false; ///< of loads: it is the last of more than one
   };
   /// Elements of an area with one history. Cells are moved whenever one is cut, so they are plain bytes.
   struct Cell {
@@ -76,6 +80,11 @@ private:
   /// Whether the two are of one thread, or of threads with one number on two ranks and in this order.
   static bool inOrder(const Access &earlier, const Access &later, const Accessor &by) {
     return earlier.base == later.base && by.causality.knows(by.rank, by.packets, earlier.when);
+  }
+  /// Whether a message says that a load has ended, to the thread with the number of the one that made it.
+  static bool isFetched(const Access &load, const Access &store, const Accessor &by) {
+    return by.fetches && !load.several && load.base == store.base && load.when.packets == by.packets &&
+           by.fetches->knows({by.rank, by.map, by.packets}, *store.step, load.when.rank, *load.step);
   }
   void noteLoad(Cell &cell, const Access &access);
   Conflict conflict(const Access &earlier, const Access &later, const Accessor &by, const Cell &cell) const;
