@@ -240,11 +240,12 @@ std::vector<std::byte> RunLayout::input(const PlannedLaunch &launch, int rank, s
   const std::uint64_t key = keyOf(launch, rank, argument);
   // The reference reduces in ascending order; another order has the same bits only where nothing is rounded.
   const bool exact = manifest.order != "ascending";
+  const bool edges = manifest.order == "fixed"; // in no order at all it may be the memory or the network that combines
   const std::uint64_t size = sizeOf(type);
   forRanges(elements.size() / size, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i)
       writeElement(type, elements.data() + i * size,
-                   exact ? exactElement(type, manifest.op, mix(key, i)) : testElement(type, mix(key, i)));
+                   exact ? exactElement(type, manifest.op, edges, mix(key, i)) : testElement(type, mix(key, i)));
   });
   return elements;
 }

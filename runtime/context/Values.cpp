@@ -32,6 +32,10 @@ Format formatOf(DType type) {
   }
 }
 
+std::uint64_t bitsOf(DType type, double value) {
+  return type == DType::F64 ? std::bit_cast<std::uint64_t>(value) : narrow(type, float(value));
+}
+
 bool isNan(DType type, std::uint64_t bits) {
   if (type == DType::F64) return std::isnan(std::bit_cast<double>(bits));
   return isFloat(type) && std::isnan(widen(type, bits));
@@ -106,16 +110,19 @@ std::string elementText(DType type, std::uint64_t bits) {
   return text;
 }
 
-std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, std::uint64_t key) {
+std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, bool edges, std::uint64_t key) {
   const std::uint64_t random = mix(key, 0);
   // Floats of 8 bits hold few whole numbers in a row: their sums stay small.
   const int small = sizeOf(type) == 1 ? int(random % 3) - 1 : int(random & 3) - 1;
   const int value = op == ReduceOp::Prod ? (random & 1 ? 1 : -1) : small;
+  const std::uint64_t edge = isFloat(type) && edges ? random >> 32 & 1023 : 1023;
+  if (edge == 0) return bitsOf(type, std::numeric_limits<double>::quiet_NaN());
+  if (edge <= 32) return bitsOf(type, -0.0);
   if (!isFloat(type)) {
     const std::uint64_t mask = sizeOf(type) == 8 ? ~0ull : (1ull << 8 * sizeOf(type)) - 1;
     return std::uint64_t(std::int64_t(value)) & mask;
   }
-  return type == DType::F64 ? std::bit_cast<std::uint64_t>(double(value)) : narrow(type, float(value));
+  return bitsOf(type, double(value));
 }
 
 std::uint64_t testElement(DType type, std::uint64_t key) {
@@ -136,7 +143,7 @@ std::uint64_t testElement(DType type, std::uint64_t key) {
     else if (type != DType::F64)
       return edge == 4 ? 1 : edge == 5 ? f.mantissaMask() : f.largest() | (random >> 20 & 1) << (8 * sizeOf(type) - 1);
   }
-  return type == DType::F64 ? std::bit_cast<std::uint64_t>(value) : narrow(type, float(value));
+  return bitsOf(type, value);
 }
 
 } // namespace coll

@@ -24,8 +24,9 @@ std::string elementText(DType type, std::uint64_t bits);
 /// A test value, a function of the key: mostly small integers, whose sums are exact, else ordinary values whose sums
 /// depend on the order, and now and then an edge of the type (-0, subnormal, largest, infinity, NaN).
 std::uint64_t testElement(DType type, std::uint64_t key);
-/// A test value of which sums or products of up to 100 are exact in every type, so that no order of them matters.
-std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, std::uint64_t key);
+/// A test value of which sums or products of up to 100 are exact in every type, so that no order of them matters; with
+/// `edges` also -0 and NaN now and then, of which that is true as well.
+std::uint64_t exactElement(DType type, std::optional<ReduceOp> op, bool edges, std::uint64_t key);
 
 /// Mixes numbers into a key.
 inline std::uint64_t mix(std::uint64_t key, std::uint64_t value) {
