@@ -372,7 +372,8 @@ private:
       const auto r = sequence(copies);
       if (!r) return copies;
       if (!isOfCopies(r->kind)) return std::nullopt;
-      if (expansion.credits || !open[r->first.box] || copies[r->first.box] == 3) return searchAlike(open, declared);
+      if (!expansion.credits && !open[r->first.box]) return std::nullopt;
+      if (expansion.credits || copies[r->first.box] == 3) return searchAlike(open, declared);
       ++copies[r->first.box];
     }
   }

@@ -32,8 +32,7 @@ void checkSentinel(Context &context, const Mailbox &mailbox) {
   if (!collective.reduces && !collective.decl->ensures.empty()) {
     context
         .error(DiagnosticKind::NoSpareValue, where,
-               "`" + collective.name +
-                   "` copies, so its data may hold every bit pattern and none is left for `sentinel`")
+               "`" + collective.name + "` has no `reduce`, so its data may hold every bit pattern and none is left for `sentinel`")
         .help("use `ll`, `ll128` or `flag`");
     return;
   }

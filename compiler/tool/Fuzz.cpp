@@ -83,8 +83,9 @@ static std::uint64_t seedsFrom(const Arguments &arguments) {
   return arguments.number("--seeds", 100, 1, 1'000'000'000);
 }
 
-/// The members, ready to be run under any seed. Says in `what` whether sizes are given.
-static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what) {
+/// The members, ready to be run under any seed. Says in `what` whether sizes are given. What there is to say of the members
+/// is said the first time; a case made `smaller` is quiet.
+static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what, bool smaller = false) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");
   options.strict = arguments.has("--strict");
@@ -92,7 +93,7 @@ static Adversary adversaryFor(const Subject &subject, const Arguments &arguments
   for (std::size_t i = 0; i < subject.members.size(); ++i) {
     Instance instance = subject.instances(arguments)[i];
     instance.ranks = what.ranks;
-    kernels.push_back(compileInstance(*subject.programs[i], instance, options));
+    kernels.push_back(compileInstance(*subject.programs[i], instance, options, smaller));
   }
   if (kernels.size() == 1) askForMeaning(kernels.front(), arguments);
   askForEqualGrids(kernels, arguments);
@@ -165,7 +166,7 @@ static Case shrink(const Subject &subject, const Arguments &arguments, Case fail
   Progress progress;
   progress.show("looking for a smaller case");
   auto fails = [&](Case smaller) {
-    const Adversary adversary = adversaryFor(subject, arguments, smaller);
+    const Adversary adversary = adversaryFor(subject, arguments, smaller, /*smaller=*/true);
     if (smaller.elements != failing.elements && !smaller.elements) return false;
     const std::optional<std::uint64_t> seed = failingSeed(adversary, failing.seed);
     if (!seed) return false;
@@ -221,7 +222,7 @@ static std::string lines(std::string text) {
 /// The smaller case, how it fails and how to see it again.
 static void printShrunk(const Subject &subject, const Arguments &arguments, const Case &failing) {
   Case smallest = shrink(subject, arguments, failing);
-  const Adversary adversary = adversaryFor(subject, arguments, smallest);
+  const Adversary adversary = adversaryFor(subject, arguments, smallest, /*smaller=*/true);
   const Adversary::Outcome outcome = orFail(adversary.run(smallest.seed));
   print("shrunk   to " + std::to_string(smallest.ranks) + " ranks, " + std::to_string(smallest.launches) +
         (smallest.launches == 1 ? " launch" : " launches") +

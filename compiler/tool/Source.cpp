@@ -84,10 +84,10 @@ std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what, bool r
   return program;
 }
 
-Kernel coll::tool::compileInstance(const Program &program, const Instance &instance, const CompileOptions &options) {
+Kernel coll::tool::compileInstance(const Program &program, const Instance &instance, const CompileOptions &options, bool quiet) {
   Diagnostics diagnostics;
   std::optional<Kernel> kernel = program.compile(instance, options, diagnostics);
-  printMessage(diagnostics.render());
+  if (!kernel || !quiet) printMessage(diagnostics.render());
   if (kernel) return std::move(*kernel);
   Diagnostics repeated;
   const std::optional<CheckResult> verdict = program.check(instance, repeated, {options.strict, false});
