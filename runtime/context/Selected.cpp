@@ -1,6 +1,7 @@
 // Context::collective: members of one collective and NCCL, chosen at each launch.
 #include "context/Backend.h"
 #include "context/LaunchPlan.h"
+#include "context/Parameters.h"
 
 #include <algorithm>
 #include <map>
@@ -95,6 +96,9 @@ Result<void> SelectedCollective::launch(std::span<const std::vector<void *>> buf
     for (const std::vector<void *> &ofRank : buffers)
       if (ofRank.size() != contract.arguments.size())
         return bad("it takes " + std::to_string(contract.arguments.size()) + " buffers of each rank");
+    if (scalars.size() != contract.scalars.size()) return bad("it takes " + std::to_string(contract.scalars.size()) + " scalars");
+    for (std::size_t i = 0; i < scalars.size(); ++i)
+      if (!isAllowed(contract.scalars[i], scalars[i])) return bad(scalarBeyond(contract, contract.scalars[i], scalars[i]));
     return state->backend.launchNccl(*state->nccl, buffers, extents, scalars.empty() ? 0 : int(scalars[0].integer),
                                      streams);
   }
