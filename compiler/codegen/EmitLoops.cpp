@@ -146,7 +146,9 @@ void BodyEmitter::loadThenSend(const ForRanks &loop, bool others) {
   valueNames[load.result] = packets + "[hop]";
   out.line(sendText(send, "hop"));
   out.close("}");
-  if (send.own != kNone) valueNames[send.own] = packets + "[0]";
+  if (send.own == kNone) return;
+  const auto [name, isNew] = valueNames.try_emplace(send.own, packets + "[0]");
+  if (!isNew) out.line(name->second + " = " + packets + "[0];"); // it is declared where more than this loop sees it
 }
 
 void BodyEmitter::storeEach(const ForRanks &loop, const Store &store, const std::string &packets) {
