@@ -216,7 +216,7 @@ void Outcomes::refuseAll() {
 
 /// A condition holds or does not; of places that there are not, one is as good as another.
 std::uint64_t Outcomes::numberOf(const Expression &e, std::optional<std::int64_t> value) const {
-  if (!value) return std::uint64_t(-2);
+  if (!value) return std::uint64_t(1) << 63; // no number is so far from 0
   if (e.number) return std::uint64_t(*value);
   return std::uint64_t(isCondition(e.index) ? *value != 0 : std::clamp<std::int64_t>(*value, -1, most + 1));
 }
