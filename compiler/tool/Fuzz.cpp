@@ -83,8 +83,8 @@ static std::uint64_t seedsFrom(const Arguments &arguments) {
   return arguments.number("--seeds", 100, 1, 1'000'000'000);
 }
 
-/// The members, ready to be run under any seed. Says in `what` whether sizes are given. What there is to say of the members
-/// is said the first time; a case made `smaller` is quiet.
+/// The members, ready to be run under any seed. Says in `what` whether sizes are given. What there is to say of the
+/// members is said the first time; a case made `smaller` is quiet.
 static Adversary adversaryFor(const Subject &subject, const Arguments &arguments, Case &what, bool smaller = false) {
   CompileOptions options;
   options.unchecked = arguments.has("--unchecked");

@@ -84,7 +84,8 @@ std::unique_ptr<Program> coll::tool::loadProgram(const std::string &what, bool r
   return program;
 }
 
-Kernel coll::tool::compileInstance(const Program &program, const Instance &instance, const CompileOptions &options, bool quiet) {
+Kernel coll::tool::compileInstance(const Program &program, const Instance &instance, const CompileOptions &options,
+                                   bool quiet) {
   Diagnostics diagnostics;
   std::optional<Kernel> kernel = program.compile(instance, options, diagnostics);
   if (!kernel || !quiet) printMessage(diagnostics.render());

@@ -17,7 +17,8 @@ std::unique_ptr<Program> loadProgram(const std::string &what, bool remarks = fal
 std::unique_ptr<Program> parseProgram(const std::string &what, Diagnostics &diagnostics);
 
 /// Compiles one instance and prints what there is to say about it. Throws Failure where there is no kernel then:
-/// Refuted if it is the checker that refuses it, BadInput otherwise. Of a kernel, `quiet` leaves out what was said before.
-Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options, bool quiet = false);
+/// Refuted if it is the checker that refuses it, BadInput otherwise. Where there is one, `quiet` prints nothing.
+Kernel compileInstance(const Program &program, const Instance &instance, const CompileOptions &options,
+                       bool quiet = false);
 
 } // namespace coll::tool
