@@ -7,11 +7,13 @@
 #include "check/Order.h"
 #include "check/Report.h"
 #include "check/Scalars.h"
+#include "check/Streams.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Sequence.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -73,10 +75,12 @@ private:
   };
   std::vector<Quiet> quiet;          ///< launches of other scalars that tell less, by how much they tell
   std::optional<unsigned> leastTold; ///< by one of `launches`
+  std::size_t followed = 0;        ///< events, of other scalars than the few
   bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   bool reliesOnValues = false;     ///< the same
   bool reliesOnFetches = false;    ///< see Dataflow, of some launch
+  std::map<std::tuple<const Launches *, bool, bool, bool, std::vector<int>>, Streams> streams; ///< those asked for
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -97,7 +101,7 @@ private:
             return r;
           }
           if (alias != ir::kNone) continue;
-          if (v < scalars.few) launches.note(std::move(schedule), {int(s), v}, {int(s)});
+          if (isFollowed(v, schedule)) launches.note(std::move(schedule), {int(s), v}, {int(s)});
           else noteQuiet(std::move(schedule), {int(s), v});
         }
     for (Quiet &q : quiet) launches.note(std::move(q.schedule), q.kind, {q.kind.counts});
@@ -120,6 +124,15 @@ private:
     reliesOnFetches |= launch.reliesOnFetches();
     schedule = launch.schedule();
     return r;
+  }
+
+  /// Whether a launch is among those that may follow each other. In chunks all orders would have to be written out.
+  bool isFollowed(int variant, const Schedule &schedule) {
+    constexpr std::size_t kMostEvents = 2000000;
+    if (variant < scalars.few) return true;
+    if (!program.chunks && (followed += schedule.events.size()) <= kMostEvents) return true;
+    verdict.everyOrder = false;
+    return false;
   }
 
   /// Of the values of scalars that launches in a row are not checked with, a launch may tell less than those do.
@@ -191,6 +204,7 @@ private:
     std::optional<Order::Hazard> hazard;
     std::vector<int> order; ///< of the launches
     bool full = false, relies = false, values = false; ///< as Order has them, without a hazard
+    bool untried = false; ///< nothing is known to be wrong, but there are streams that were not looked at
   };
 
   /// Whether that is seen already where few classes of packets are looked at together. If not, `found` is what is wrong if
@@ -200,7 +214,7 @@ private:
     for (const Launches &of : parts.empty() ? llvm::ArrayRef<Launches>(launchesApart()) : llvm::ArrayRef<Launches>(parts)) {
       const Run run = inTurn(of, copies, strictly);
       if (run.hazard && found && !apart && isOfAll(of, run)) *found = refutation(of, run, copies);
-      if (run.hazard) return false;
+      if (run.hazard || run.untried) return false;
       full &= run.full, relies |= run.relies, values |= run.values;
     }
     verdict.fullDependence = full, reliesOnWaits = relies, reliesOnValues = values;
@@ -222,6 +236,7 @@ private:
     if (found) return found;
     const Run run = inTurn(launchesApart(), copies, strict);
     if (run.hazard) return refutation(launchesApart(), run, copies);
+    if (run.untried) return untriedStreams(program);
     verdict.fullDependence = run.full, reliesOnWaits = run.relies, reliesOnValues = run.values;
     return std::nullopt;
   }
@@ -257,20 +272,35 @@ private:
     }
   }
 
-  Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) const {
+  Run inTurn(const Launches &of, const std::vector<int> &copies, bool strict) {
     const int most = copies.empty() ? 1 : *std::max_element(copies.begin(), copies.end());
     const int window = std::max(options.window, most + 2);
     std::size_t events = 0;
     for (const Schedule &s : of.schedules) events = std::max(events, s.events.size());
-    const bool thorough = of.schedules.size() * of.schedules.size() * 2 * window * events < 100000;
+    const auto isOfFew = [&](const LaunchKind &k) { return program.chunks || k.scalars < scalars.few; };
+    const std::vector<LaunchKind> few(of.kinds.begin(), std::find_if_not(of.kinds.begin(), of.kinds.end(), isOfFew));
+    const bool thorough = few.size() * few.size() * 2 * window * events < 100000;
+    const bool all = (thorough || program.chunks) && few.size() == of.kinds.size() && isEveryWord(few, window);
     Run run;
-    run.order = launchSequence(of.kinds, window, thorough);
-    appendApart(of, copies, events, thorough, run.order);
+    run.full = true;
+    if (thorough || program.chunks) run.order = launchSequence(few, window, thorough);
+    const std::size_t alone = of.kinds.size() * std::size_t(window) * events < 100000 ? std::size_t(window) : 1;
+    for (std::size_t k = run.order.empty() ? 0 : few.size(); k < of.kinds.size(); ++k)
+      run.order.insert(run.order.end(), alone, int(k));
+    if (program.chunks) appendApart(of, copies, events, thorough, run.order);
+    follow(run, of, copies, strict, window);
+    if (all || run.hazard) return run;
+    if (program.chunks) verdict.everyOrder = false;
+    else followStreams(run, of, copies, strict, window);
+    return run;
+  }
+
+  /// The launches in the order of `run`, one part after the other.
+  void follow(Run &run, const Launches &of, const std::vector<int> &copies, bool strict, int window) const {
     std::vector<Order::Epoch> epochs;
     for (std::size_t i = 0; i < run.order.size(); ++i)
       epochs.push_back({&of.schedules[run.order[i]],
                         i + 1 == run.order.size() || !goesOn(of, run.order[i], run.order[i + 1])});
-    run.full = true;
     constexpr std::size_t kPart = Order::kMostEpochs;
     for (std::size_t begin = 0;; begin += kPart - std::min(std::size_t(window), kPart / 2)) {
       const auto part = llvm::ArrayRef<Order::Epoch>(epochs).slice(begin).take_front(kPart);
@@ -278,7 +308,43 @@ private:
       if (run.hazard) run.hazard->firstLaunch += int(begin), run.hazard->secondLaunch += int(begin);
       if (run.hazard || begin + kPart >= epochs.size()) break;
     }
-    return run;
+  }
+
+  /// Whatever else may follow each other. What may be wrong there is looked at in turn, as only that is sure.
+  void followStreams(Run &run, const Launches &of, const std::vector<int> &copies, bool strict, int window) {
+    for (const bool pruned : {true, false}) {
+      const Streams &streams = streamsOf(of, copies, strict, /*byValue=*/true, pruned);
+      const Streams::Found found = streams.run(copies);
+      if (pruned && streams.byValue && !run.values)
+        run.values = !streamsOf(of, copies, strict, /*byValue=*/false, pruned).run(copies).hazards.empty();
+      Run some = run;
+      some.order.clear();
+      for (const Streams::Word &word : found.hazards) some.order.insert(some.order.end(), word.begin(), word.end());
+      if (!run.relies)
+        for (const Streams::Word &word : found.weak) some.order.insert(some.order.end(), word.begin(), word.end());
+      if (!some.order.empty()) follow(some, of, copies, strict, window);
+      run.relies = some.relies, run.values = some.values;
+      if (some.hazard) run.hazard = some.hazard, run.order = std::move(some.order);
+      if (run.hazard || (found.all && found.hazards.empty())) return;
+      run.untried = !found.all;
+      if (!found.all) return;
+    }
+  }
+
+  const Streams &streamsOf(const Launches &of, const std::vector<int> &copies, bool strict, bool byValue, bool pruned) {
+    std::set<int> credits{0};
+    for (std::size_t b = 0; b < copies.size(); ++b)
+      if (expansion.credits && program.mailboxes[b].reuse == ir::Reuse::Ack) credits.insert(copies[b]);
+    const std::vector<int> each(credits.begin(), credits.end());
+    auto [at, isNew] = streams.try_emplace({&of, strict, byValue, pruned, each}, program.ranks, each, pruned);
+    if (!isNew) return at->second;
+    for (const Schedule &s : of.schedules) {
+      std::vector<Effect> effects;
+      for (const int c : each)
+        effects.push_back(Order(expansion, of.classes, /*exact=*/false, strict, byValue).effect(s, copies, c));
+      at->second.add(effects);
+    }
+    return at->second;
   }
 
   Refutation refutation(const Launches &of, const Run &run, const std::vector<int> &copies) const {

@@ -88,6 +88,8 @@ struct Verdict {
   std::vector<std::string> assumptions;
   /// Every rank waits, directly or through others, for every other in every launch (rule T1's premise).
   bool fullDependence = false;
+  /// Launches of all values of scalars that were tried may follow each other in any order; else of some.
+  bool everyOrder = true;
   std::optional<Refutation> refutation;
 };
 

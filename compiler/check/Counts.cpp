@@ -3,8 +3,14 @@
 #include "check/Expansion.h"
 #include "check/Lengths.h"
 #include "coll/Extent.h"
+#include "ir/Indices.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 namespace coll::check {
 
@@ -93,6 +99,70 @@ static std::vector<Extents> countsOfComputed(const ir::Program &program, const s
   return all;
 }
 
+/// The numbers that a program names, of which ranks, slots and pieces are some.
+static std::set<std::int64_t> numbersOf(const ir::Program &program) {
+  std::set<std::int64_t> numbers;
+  const std::function<void(const ir::Index &)> visit = [&](const ir::Index &i) {
+    if (i.kind() == ir::Index::Kind::Constant) return void(numbers.insert(i.value()));
+    if (i.kind() == ir::Index::Kind::Variable) return;
+    visit(i.left()), visit(i.right());
+  };
+  ir::forEachIndex(program, [&](const ir::Index &i, ir::SourceOffset, bool) { visit(i); });
+  return numbers;
+}
+
+PiecesTried piecesTried(const ir::Program &program) {
+  constexpr int kFewRanks = 16, kMostNamed = 12;
+  PiecesTried tried;
+  const int n = program.ranks;
+  if (!splits(program)) return tried;
+  std::set<int> all{1, n / 2, n - 1, n};
+  if (n <= kFewRanks)
+    for (int i = 1; i <= n; ++i) all.insert(i);
+  // Where one piece is something else, it may be the last that is not empty, or the first that is.
+  for (const std::int64_t number : numbersOf(program))
+    for (const std::int64_t at : {number, number + 1})
+      if (at >= 1 && at <= n && int(all.size()) < kMostNamed + (n <= kFewRanks ? n : 4)) all.insert(int(at));
+  tried.numbers.assign(all.begin(), all.end());
+  tried.all = int(all.size()) == n;
+  return tried;
+}
+
+/// As many elements, or rows, that so many pieces are not empty, all of them as short as can be: then ranks tell the least
+/// of each other. Beside vectors that have as many elements, and beside none.
+static std::vector<Extents> countsOfPieces(const ir::Program &program, std::uint64_t least) {
+  constexpr std::uint64_t kMost = 1 << 20;
+  std::vector<Extents> all;
+  for (const ir::Length &domain : program.domains()) {
+    if (domain.kind != ir::Length::Kind::Piece) continue;
+    const bool rows = domain.isPieceOfRows();
+    const auto isOf = [&](const std::string &name, llvm::ArrayRef<std::string> extents) {
+      return llvm::any_of(extents, [&](const std::string &e) { return mentions(e, name); });
+    };
+    const llvm::ArrayRef<std::string> extents = domain.extents, longest = rows ? extents.drop_back() : extents;
+    std::string last; // name that says how many there are
+    for (const std::string &name : program.extents)
+      if (isOf(name, longest)) last = name;
+    if (last.empty()) continue;
+    for (const int pieces : piecesTried(program).numbers) // the usual counts have one and all
+      for (const bool beside : {true, false}) {
+        if (pieces == 1 || pieces == program.ranks) continue;
+        const std::uint64_t count = std::uint64_t(pieces) * (rows ? 1 : least);
+        Extents counts;
+        for (const std::string &e : program.extents) counts[e] = isOf(e, extents) ? 1 : beside ? count : std::uint64_t(program.hasCounts());
+        const auto reaches = [&](std::uint64_t value) {
+          counts[last] = value;
+          return program.product(longest.vec(), counts) >= count;
+        };
+        std::uint64_t few = 0, enough = 1;
+        while (enough < kMost && !reaches(enough)) few = enough, enough *= 2;
+        while (enough - few > 1) (reaches(few + (enough - few) / 2) ? enough : few) = few + (enough - few) / 2;
+        if (reaches(enough)) all.push_back(counts);
+      }
+  }
+  return all;
+}
+
 std::vector<Extents> countClasses(const ir::Program &program) {
   if (program.extents.empty()) return {Extents()};
   const std::uint64_t n = std::uint64_t(program.ranks), unit = packetElements(program);
@@ -133,6 +203,13 @@ std::vector<Extents> countClasses(const ir::Program &program) {
     add(counts);
   }
   for (const Extents &counts : countsOfComputed(program, classes)) add(counts);
+  // The last stays the largest. Chunks have the forms of launches, but for their size.
+  const std::vector<Extents> largest = all.empty() ? all : std::vector<Extents>{all.back()};
+  if (!all.empty()) all.pop_back();
+  for (const Extents &counts : countsOfPieces(program, least))
+    if (isAllowed(program, counts)) add(counts);
+  for (const Extents &counts : largest)
+    if (!llvm::is_contained(all, counts)) all.push_back(counts);
   const auto isMeant = [&](const Extents &counts) { return isAllowed(program, counts); };
   for (const Extents &counts : countsOfLengths(program, usual, isMeant))
     if (!llvm::is_contained(all, counts)) all.push_back(counts);
@@ -182,14 +259,13 @@ void appendChanges(int a, int b, int window, std::vector<int> &out) {
 
 } // namespace
 
+constexpr int kMostWords = 150; // a longer sequence has not all
+
 std::vector<int> launchSequence(int kinds, int window) {
-  constexpr int longest = 150;
   std::vector<int> sequence;
   for (int k = 0; k < kinds; ++k) sequence.insert(sequence.end(), window, k);
   if (kinds == 1) return sequence;
-  double words = 1;
-  for (int i = 1; i < window; ++i) words *= kinds;
-  if (words <= longest) {
+  if (std::pow(double(kinds), window - 1) <= kMostWords) {
     appendAllWords(kinds, window - 1, sequence);
     return sequence;
   }
@@ -200,6 +276,11 @@ std::vector<int> launchSequence(int kinds, int window) {
       appendChanges(a, b, window, sequence);
     }
   return sequence;
+}
+
+bool isEveryWord(const std::vector<LaunchKind> &kinds, int window) {
+  const auto same = [&](const LaunchKind &k) { return k.scalars == kinds.front().scalars; };
+  return llvm::all_of(kinds, same) && (kinds.size() == 1 || std::pow(double(kinds.size()), window - 1) <= kMostWords);
 }
 
 std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough) {

@@ -8,6 +8,15 @@ namespace coll::check {
 /// The classes {1, N-1, N, large, large with short and empty trailing pieces}, as far as `when bytes <= …` lets them.
 std::vector<Extents> countClasses(const ir::Program &program);
 
+/// How many pieces of what is split are not empty, in the launches that are tried.
+struct PiecesTried {
+  std::vector<int> numbers; ///< none if nothing is split
+  bool all = true;          ///< every number there is
+};
+/// Every number, of few ranks. Of many the ends, the middle, and those at which a piece that the program names begins or
+/// ends what is not empty.
+PiecesTried piecesTried(const ir::Program &program);
+
 /// What a kind of launch is: which entry of the counts, and which of the scalars.
 struct LaunchKind {
   int counts, scalars;
@@ -21,6 +30,9 @@ std::vector<int> launchSequence(int kinds, int window);
 /// with the first scalars, those of as many scalars as possible with the largest counts, each kind alone, all scalars
 /// in turns with every stride, and changes from each kind to each other with the same counts. If `thorough`, with all.
 std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough);
+
+/// Whether that sequence has all words of the kinds that the window holds.
+bool isEveryWord(const std::vector<LaunchKind> &kinds, int window);
 
 /// Appends what may be missing there between launches that fill a slot `distance` launches apart: from each kind to each
 /// other (to those with the same counts or scalars, unless `thorough`), with only launches of one of the `quiet` kinds

@@ -158,12 +158,12 @@ void Order::perform(const ScheduledEvent &e) {
   for (int s = begin; s < end; ++s) {
     Chain &c = chain(e.rank, s);
     switch (e.kind) {
-    case Kind::Send: send(e, c); break;
+    case Kind::Send: noteLater(e, c, s), send(e, c); break;
     case Kind::Poll:
     case Kind::Read: receive(e, c); break;
     case Kind::Clear: clear(e, c); break;
     case Kind::Fence: fence(c); break;
-    case Kind::Signal: signal(e, c, s); break;
+    case Kind::Signal: noteLater(e, c, s), signal(e, c, s); break;
     case Kind::Await: await(e, c, s); break;
     case Kind::AwaitCredit: awaitCredit(e, c, s); break;
     default: branch(e, c, std::size_t(e.rank) * strands + s);
@@ -333,12 +333,25 @@ void Order::credit(const ScheduledEvent &e) {
   }
 }
 
+/// Of what a rank gave, what is of itself.
+const Order::Tick *Order::ownOf(std::vector<Tick> &own, const Tick *given, int rank) const {
+  own.assign(std::size_t(width) * parts(), 0);
+  for (int part = 0; part < parts(); ++part) {
+    const int at = part * width + rank * each();
+    std::copy_n(given + at, each(), own.begin() + at);
+  }
+  return own.data();
+}
+
 // What a CTA gave in an earlier launch, another grid may have made true of other packets: its chunks count for nothing.
 void Order::awaitCredit(const ScheduledEvent &e, Chain &c, int strand) {
   int begun = launch - copies[e.step->box] + 1;
   if (expansion.program->chunks) begun = std::max(begun, launchBegin[launch]);
+  if (measured) begun = copies[e.step->box] <= creditsUpTo ? launch : -1;
   if (begun < 0) return;
   const Tick *given = creditOf(begun, e.step->peer, strand);
+  std::vector<Tick> own; // of a credit of an earlier launch, that its rank has begun it
+  if (measured && copies[e.step->box] > 1) given = ownOf(own, given, e.step->peer);
   const bool acquires = e.packets == ir::kNone;
   raise(c.seen, given);
   if (weak()) raise(acquires ? c.caused : c.pending, given + width);

@@ -3,6 +3,7 @@
 // wait come after their send.
 #pragma once
 
+#include "check/Effect.h"
 #include "check/Schedule.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -39,6 +40,10 @@ public:
   std::optional<Hazard> run(llvm::ArrayRef<Epoch> epochs, const std::vector<int> &copies);
   /// So many at once: ticks are compared as signed numbers.
   static constexpr std::size_t kMostEpochs = 32000;
+
+  /// What one launch does to what ranks know. Of credits, those count alone that are for at most so many copies, as if they
+  /// told what their rank knew when this very launch began. Not of chunks.
+  Effect effect(const Schedule &schedule, const std::vector<int> &copies, int ofCredits);
 
   /// Of the last run: in every launch, every rank waited for every other.
   bool fullDependence() const { return full; }
@@ -154,6 +159,8 @@ private:
   std::vector<int> copies;
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
+  Effect *measured = nullptr; ///< while it is asked for
+  int creditsUpTo = 0;        ///< copies, of the credits that count there
 
   Chain &chain(int rank, int strand) { return chains[std::size_t(rank) * strands + strand]; }
   Slot &slot(const ScheduledEvent &e, int behind = 0);
@@ -179,11 +186,18 @@ private:
   void notePlain(const ScheduledEvent &e, Chain &c, bool plain);
   void noteAddition(const ScheduledEvent &e, Chain &c, Slot &s);
   bool knowsAdditions(const ScheduledEvent &e, Chain &c, Slot &s);
+  const Tick *clockOf(const Chain &c, int clock) const;
+  std::int64_t keyOf(int slot, int strand, int space) const;
+  Effect::Ranks toldTo(const Chain &c, int clock) const;
+  void noteLater(const ScheduledEvent &e, const Chain &c, int strand);
+  void noteEarlier();
+  void noteTold();
   void join(Flag &f, int snapshot);
   void signal(const ScheduledEvent &e, Chain &c, int strand);
   void await(const ScheduledEvent &e, Chain &c, int strand);
   void credit(const ScheduledEvent &e);
   void awaitCredit(const ScheduledEvent &e, Chain &c, int strand);
+  const Tick *ownOf(std::vector<Tick> &own, const Tick *given, int rank) const;
   Tick *creditOf(int launch, int rank, int strand);
   /// Who gives a credit on a rank: any thread for all of a launch, of a chunk each CTA for itself.
   int givers() const { return expansion.program->chunks ? strands : 1; }

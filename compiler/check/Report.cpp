@@ -185,6 +185,17 @@ Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &ref
   return r;
 }
 
+Refutation untriedStreams(const ir::Program &program) {
+  Refutation r;
+  r.kind = Refutation::Kind::Unbounded;
+  r.ranks = program.ranks;
+  for (const ir::Mailbox &m : program.mailboxes)
+    if (m.payload && !r.first.where) r.first.where = m.where;
+  r.explanation = "the launches that may come between two uses of a slot are too many to prove anything for all of them";
+  r.fix = "declare `reuse ack` for the mailboxes, or a smaller `depth`, so that fewer launches lie between";
+  return r;
+}
+
 /// What peers do with arguments, if anything.
 static std::string windowsText(const ir::Program &program) {
   std::string names;
@@ -198,7 +209,7 @@ static std::string windowsText(const ir::Program &program) {
 }
 
 /// Which values of the scalars stand for all, where that is not each of them.
-static std::string scalarsText(const ir::Program &program) {
+static std::string scalarsText(const ir::Program &program, bool everyOrder) {
   const ScalarClasses scalars = scalarClasses(program);
   static constexpr int kMostNamed = 8;
   const auto list = [](const auto &values, auto &&text) {
@@ -210,7 +221,7 @@ static std::string scalarsText(const ir::Program &program) {
   const auto number = [](std::int64_t v) { return std::to_string(v); };
   const auto names = [&] { return list(program.scalars, [](const ir::Scalar &s) { return s.name; }); };
   std::string text;
-  if (scalars.few < int(scalars.values.size())) {
+  if (!everyOrder && scalars.few < int(scalars.values.size())) {
     const llvm::ArrayRef<std::vector<std::int64_t>> few = llvm::ArrayRef(scalars.values).take_front(std::size_t(scalars.few));
     const bool one = program.scalars.size() == 1;
     text += "; launches in a row were tried with " + (one ? names() : "(" + names() + ")") + " = " +
@@ -228,8 +239,18 @@ static std::string scalarsText(const ir::Program &program) {
   return text;
 }
 
+/// Which numbers of empty pieces stand for all.
+static std::string piecesText(const ir::Program &program) {
+  const PiecesTried tried = piecesTried(program);
+  if (tried.all) return {};
+  std::string text = "; of " + std::to_string(program.ranks) + " pieces";
+  for (std::size_t i = 0; i < tried.numbers.size(); ++i)
+    text += (!i ? " " : i + 1 < tried.numbers.size() ? ", " : " and ") + std::to_string(tried.numbers[i]);
+  return text + " with elements were tried";
+}
+
 /// What a proof says beyond the rule of reuse.
-static std::string resultText(const ir::Program &program) {
+static std::string resultText(const ir::Program &program, const Verdict &v) {
   std::string text;
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.sync == ir::Sync::Sentinel || ir::adds(m.sync)) {
@@ -237,7 +258,8 @@ static std::string resultText(const ir::Program &program) {
               "send that fills it again (rule T6)";
       break;
     }
-  text += scalarsText(program);
+  text += scalarsText(program, v.everyOrder) + piecesText(program);
+  if (!v.everyOrder && program.chunks) text += "; of launches in chunks not every sequence was tried";
   if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
   return text;
 }
@@ -257,7 +279,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever fills a slot " + std::string(answered < long(program.mailboxes.size()) ? "with `reuse ack` " : "") +
             "again has waited until its reader has begun a later " + epochWord(program) +
             " than the one that read it (rule T4, ack)";
-    if (answered == long(program.mailboxes.size())) return text + resultText(program);
+    if (answered == long(program.mailboxes.size())) return text + resultText(program, v);
     text += "; of the others, ";
   }
   const int most = *std::max_element(v.copies.begin(), v.copies.end());
@@ -275,7 +297,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever writes epoch e+" + std::to_string(most) +
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
             std::to_string(most - 1) + " launches)";
-  return text + resultText(program);
+  return text + resultText(program, v);
 }
 
 unsigned atomicBytes(ir::Sync sync) {

@@ -30,4 +30,7 @@ void explainOrder(const ir::Program &program, Refutation &refutation, const std:
 /// What is said where not all values of scalars can be tried, and nothing goes wrong with those that are.
 Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &refusal);
 
+/// What is said where not all launches that may follow each other can be tried.
+Refutation untriedStreams(const ir::Program &program);
+
 } // namespace coll::check
