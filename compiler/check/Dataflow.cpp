@@ -122,20 +122,22 @@ bool Dataflow::advance(int rank) {
   case Kind::Packets:
     r.packets = 0, r.map = step.number;
     r.inLoop = true, ++r.place;
+    r.idle = classes.reach(sizes.longest(step.length)) == 0;
     // Values of no elements still have to be defined, so every loop body is gone through at least once.
     break;
   case Kind::PacketsEnd:
     if (++r.packets < classes.reach(sizes.longest(step.length)))
       r.at = std::size_t(step.partner);
     else
-      r.packets = 0, r.inLoop = false;
+      r.packets = 0, r.inLoop = r.idle = false;
     break;
   case Kind::Branches:
   case Kind::Branch:
   case Kind::BranchesEnd: control(rank, step); break;
   case Kind::Fence:
+    if (r.idle) break;
     comeToPlace(r);
-    record(step.kind, rank, ir::kNone, ir::kNone, step);
+    record(step.kind, rank, r.inLoop ? r.packets : ir::kNone, ir::kNone, step);
     break;
   case Kind::Signal:
     comeToPlace(r);
@@ -151,6 +153,7 @@ bool Dataflow::advance(int rank) {
     break;
   case Kind::AwaitCredit:
     // With one copy it waits for the peer to begin this very launch; with more, for an earlier one.
+    if (r.idle) break; // no thread is there
     if (!ranks[step.peer].begun) return false;
     if (!step.index) comeToPlace(r);
     learnFrom(r, ranks[step.peer].credited);

@@ -66,6 +66,7 @@ private:
     int packets = 0;    ///< class, within a packet loop
     int map = 0;        ///< thread map of that loop
     bool inLoop = false;
+    bool idle = false;  ///< in a loop that has no packets, whose values still have to be defined
     int place = 0;      ///< number of that loop, or of what comes before it, outside of loops
     bool branches = false;
     bool begun = false;                 ///< has given its credits

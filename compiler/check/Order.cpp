@@ -294,20 +294,48 @@ void Order::signal(const ScheduledEvent &e, Chain &c, int strand) {
   const bool counts = expansion.adds(e.slot);
   if (!counts && f.event && f.event->rank != e.rank && c.caused[f.component] <= f.tick)
     return report(Refutation::Kind::ReadWithoutArrival, *f.event, f.launch, e);
+  if (counts && f.launch != launch) f.before = std::exchange(f.raised, {});
+  if (counts && !mayCount(f, e, c)) return;
   // Of several in a row, the first has released all that there is.
   if (c.snapshot < 0 || c.announced != c.snapshot) release(c), c.announced = snapshot(c);
   if (f.launch != launch) f.snapshot = c.announced, f.joined = false;
   else if (counts) join(f, c.announced); // the owner waits for all of them
   f.event = &e, f.launch = launch;
   f.component = c.own, f.tick = c.seen[c.own]++;
+  if (counts) f.raised.push_back({&e, f.component, f.tick, hasAdditions(e.slot, strand)});
+}
+
+bool Order::hasAdditions(int slot, int strand) const {
+  const std::size_t copy = std::size_t(launch % copies[std::size_t(expansion.boxOf(slot))]);
+  const Additions &all = additions[slotBase[std::size_t(slot)] + copy * std::size_t(classes) + std::size_t(strand % classes)];
+  return !all.empty() && all.front().launch == launch;
+}
+
+// A word that counts passes from launch to launch: who raises it before all have done so in the launch before stands for
+// one of those. That does no harm where nothing was added, and nothing is known from it.
+bool Order::mayCount(const Flag &f, const ScheduledEvent &e, const Chain &c) {
+  const Tick *known = c.passed ? c.passed : c.caused;
+  for (const Raising &r : f.before) {
+    if (!r.adds) continue;
+    if (known[r.component] <= r.tick) {
+      report(Refutation::Kind::OverwriteBeforeRead, *r.event, epochOf(r.tick), e);
+      return false;
+    }
+    relied |= c.caused[r.component] <= r.tick;
+  }
+  return true;
 }
 
 void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
   const Flag &f = flags[std::size_t(e.slot) * strands + strand];
+  if (expansion.adds(e.slot) && !hasAdditions(e.slot, strand)) return;
   // These clocks lie one after the other, in both.
   combineTicks<false>(c.seen, sentClock(f.snapshot, 0), std::size_t(width) * (c.passed ? 3 : 2));
   // Who has seen the word knows that it was raised, which the snapshot that it came with does not tell.
   for (Tick *clock : {c.seen, c.caused}) clock[f.component] = std::max(clock[f.component], f.tick + 1);
+  for (const Raising &r : f.raised)
+    for (Tick *clock : {c.seen, c.caused, c.passed})
+      if (clock) clock[r.component] = std::max(clock[r.component], r.tick + 1);
   c.snapshot = -1;
 }
 

@@ -109,6 +109,12 @@ private:
     int snapshot; ///< where the line itself shows it
   };
   using Additions = llvm::SmallVector<Addition, 0>;
+  struct Raising {
+    const ScheduledEvent *event;
+    int component;
+    Tick tick;
+    bool adds; ///< to the slot, in that launch
+  };
   /// The word that announces a slot to the CTAs of one class. It only grows, and has no copies.
   struct Flag {
     const ScheduledEvent *event = nullptr; ///< the last that raised it
@@ -117,6 +123,7 @@ private:
     int launch = -1;
     int snapshot = 0;    ///< of the first of its launch
     bool joined = false; ///< of several, where they count
+    std::vector<Raising> raised, before; ///< there, by all of the last launch that did, and of the one before that
   };
   /// A plain read or a clear.
   struct Plain {
@@ -193,6 +200,8 @@ private:
   void noteEarlier();
   void noteTold();
   void join(Flag &f, int snapshot);
+  bool hasAdditions(int slot, int strand) const;
+  bool mayCount(const Flag &f, const ScheduledEvent &e, const Chain &c);
   void signal(const ScheduledEvent &e, Chain &c, int strand);
   void await(const ScheduledEvent &e, Chain &c, int strand);
   void credit(const ScheduledEvent &e);

@@ -10,8 +10,8 @@ using Ranks = Effect::Ranks;
 namespace {
 
 /// What has to come after what: a send after reads that wait, after plain ones of other ranks or of its own, and after
-/// plain ones by release and acquire alone; who raises a word after whoever raised it before.
-enum Space { Waited, OfOthers, OfOwn, Acquired, Raised, Spaces };
+/// plain ones by release and acquire alone; who raises a word after whoever raised it before, and where it counts, after all.
+enum Space { Waited, OfOthers, OfOwn, Acquired, Raised, Counted, CountAcquired, Spaces };
 
 } // namespace
 
@@ -56,7 +56,11 @@ void Order::noteLater(const ScheduledEvent &e, const Chain &c, int strand) {
   const auto note = [&](Space space, int clock, bool isHazard = true) {
     measured->later.push_back({keyOf(e.slot, strand, space), clock, ir::kNone, 0, toldTo(c, clock), isHazard});
   };
-  if (e.kind == Kind::Signal) return expansion.adds(e.slot) ? void() : note(Raised, Effect::Caused);
+  if (e.kind == Kind::Signal) {
+    if (!expansion.adds(e.slot)) return note(Raised, Effect::Caused);
+    note(Counted, Effect::Firm);
+    return c.passed ? note(CountAcquired, Effect::Caused, false) : void();
+  }
   note(Waited, Effect::Seen);
   if (expansion.slots[std::size_t(e.slot)].owner == e.rank) return note(OfOwn, Effect::Seen);
   if (!c.caused) return;
@@ -72,7 +76,8 @@ void Order::noteEarlier() {
       const Tick *known = clockOf(chain(r, strand), clock);
       if (r == rank || (known && known[component] > tick)) knows.set(std::size_t(r));
     }
-    measured->earlier.push_back({keyOf(slot, strand, space), clock, box, less, knows, space != Acquired});
+    measured->earlier.push_back({keyOf(slot, strand, space), clock, box, less, knows,
+                                 space != Acquired && space != CountAcquired});
   };
   for (std::size_t i = 0; i < expansion.slots.size(); ++i) {
     const int slot = int(i), box = expansion.boxOf(slot), all = copies[std::size_t(box)];
@@ -93,9 +98,18 @@ void Order::noteEarlier() {
         if (!clears && relies()) of(Acquired, Effect::Caused);
       }
     }
-    for (int strand = 0; strand < strands; ++strand)
-      if (const Flag &f = flags[i * std::size_t(strands) + std::size_t(strand)]; f.event && !expansion.adds(slot))
-        note(slot, strand, Raised, Effect::Caused, ir::kNone, 0, f.event->rank, f.component, f.tick);
+    for (int strand = 0; strand < strands; ++strand) {
+      const Flag &f = flags[i * std::size_t(strands) + std::size_t(strand)];
+      const auto of = [&](Space space, int clock, const ScheduledEvent *event, int component, Tick tick) {
+        note(slot, strand, space, clock, ir::kNone, 0, event->rank, component, tick);
+      };
+      if (f.event && !expansion.adds(slot)) of(Raised, Effect::Caused, f.event, f.component, f.tick);
+      for (const Raising &r : f.raised) {
+        if (!r.adds) continue;
+        of(Counted, Effect::Firm, r.event, r.component, r.tick);
+        if (relies()) of(CountAcquired, Effect::Caused, r.event, r.component, r.tick);
+      }
+    }
   }
 }
 

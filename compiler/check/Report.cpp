@@ -425,6 +425,11 @@ void explainOrder(const ir::Program &program, Refutation &r, const std::vector<i
                     " before rank " + std::to_string(a.rank) + " has announced it in " + launchText(program, a.launch) +
                     ": its reader then takes what rank " + std::to_string(a.rank) + " sends as arrived too early";
     r.fix = "give every sender its own slot";
+    if (!ir::adds(program.mailboxes[a.box].sync)) return;
+    r.explanation = "rank " + std::to_string(b.rank) + " may announce what it adds to " + slot + " in " + launchText(program, b.launch) +
+                    " before rank " + std::to_string(a.rank) + " has done so in " + launchText(program, a.launch) +
+                    ": the owner counts announcements, and takes one for the other";
+    r.fix = "put a `barrier` after the read, or let the owner send back what it reads";
     return;
   }
   if (r.kind == Refutation::Kind::ReadWithoutArrival) {
