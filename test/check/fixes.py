@@ -123,7 +123,8 @@ algorithm a for c on lsa(2..8) when bytes <= 64Ki {""", """
 algorithm a for c on lsa(2..8) when bytes <= 64Ki order any {""", """
   mailbox acc of T[M] sync counter
   x +> root.acc
-  if me == root: y = acc""",
+  if me == root: y = acc
+  barrier""",
      "declare `op in {sum}` behind its types and promise `reduce(op, …)`",
      [("<T in {bf16}>", "<T in {bf16}, op in {sum}>"), ("reduce(sum,", "reduce(op,")], False, []),
     ("mailbox-too-small", 3, """collective c<T in {f16}>(in x: T[2*M], out y: T[2*M])
