@@ -7,10 +7,12 @@
 // Proof     acc: 2 copies, ag: 1 copy; every rank waits for every other in each launch, so whoever writes epoch e+2
 //           has received e+1 from the reader of e (rule T1); the clear of a slot is released, by the end of its
 //           launch at the latest, before whatever leads to the send that fills it again (rule T6)
-// Rests on  the PTX memory model alone, all 32-bit words of a packet being compared, so that none of it is taken
-//           before it has arrived; of the host, links between GPUs that do additions natively, slots that hold the
-//           sentinel before the first launch, one launch in flight per region and the same sequence of launches, of
-//           the same grid each, on all ranks
+// Rests on  the PTX memory model, all 32-bit words of a packet being compared, so that none of it is taken before it
+//           has arrived; of hardware, beyond the model, that no store is performed before the wait that precedes it
+//           in its thread has ended, and that the end of a kernel is a fence for what the rank's next launch sends;
+//           of the host, links between GPUs that do additions natively, slots that hold the sentinel before the first
+//           launch, one launch in flight per region and the same sequence of launches, of the same grid each, on all
+//           ranks
 #include "coll/reduce.h"
 #include "coll/sentinel.h"
 #include "coll/counter.h"
