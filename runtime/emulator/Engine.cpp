@@ -2,6 +2,7 @@
 #include "emulator/Engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 using namespace coll::emu;
@@ -86,12 +87,13 @@ void Engine::prepare() {
   ready.resize(all.size() + 1);
   queued.resize(all.size() + 1);
   stacks = &Stacks::ofThisThread(threadCount);
-  units = &PendingPool::ofThisThread();
+  pending = &PendingPool::ofThisThread();
   threads.assign(threadCount + 1, nullptr);
   if (policy.detectRaces && fair()) races = std::make_unique<RaceDetector>(threadCount);
   victim = int(random.below(std::uint32_t(ranks.size())));
   frozenStores = random.below(2) == 0;
   burst = 1u << random.below(3) * 3;
+  if (!fair()) yieldOdds = Random::odds(policy.yieldRate);
   for (Rank &rank : ranks)
     for (QueuedLaunch &launch : rank.launches) {
       launch.early = launch.dependent && policy.early > 0 && random.chance(policy.early);
@@ -162,17 +164,41 @@ bool Engine::commitOne(bool force) {
     for (std::uint32_t i = 1; i < count && cta->rank == victim; ++i) cta = queued[(first + i) % count];
     if (cta->rank == victim) return false;
   }
-  const Cta::Queued &picked = cta->queue[random.below(std::uint32_t(cta->queue.size()))];
-  __builtin_prefetch(picked.line);
-  commitInOrder(*picked.unit);
+  commitOneOf(*cta);
   return true;
+}
+
+/// Any of the bits that are set.
+unsigned Engine::anyBit(unsigned bits) {
+  if ((bits & (bits - 1)) == 0) return unsigned(std::countr_zero(bits));
+  unsigned set[Pending::kUnits], count = 0;
+  for (unsigned bit = 0; bits >> bit; ++bit)
+    if (bits >> bit & 1) set[count++] = bit;
+  return set[random.below(count)];
+}
+
+void Engine::commitOneOf(Cta &cta) {
+  std::vector<std::uint32_t> &queue = cta.queue;
+  for (bool done = false; !done;) {
+    std::uint32_t &place = queue[random.below(std::uint32_t(queue.size()))];
+    const std::uint32_t number = place;
+    if (const unsigned left = (*pending)[number].left) commitInOrder({number, anyBit(left)}), done = true;
+    if ((*pending)[number].left) return;
+    pending->release(number);
+    place = queue.back();
+    queue.pop_back();
+  }
+  if (cta.pending) return;
+  for (const std::uint32_t number : queue) pending->release(number);
+  queue.clear();
+  queued.erase(&cta);
 }
 
 void Engine::resume(Thread &thread) {
   running = &thread;
   thread.state = Thread::Ready;
   ++statistics.switches;
-  thread.fiber.run();
+  thread.fiber.run(&thread);
   running = nullptr;
   if (thread.state == Thread::Done && status == Result::Ok) threadEnded(thread);
 }
@@ -208,18 +234,12 @@ void Engine::yieldNow() {
   leave();
 }
 
-void Engine::mayYield() {
-  if (!fair() && random.chance(policy.yieldRate)) yieldNow();
-}
-
-void Engine::beforeLoad() {
-  if (policy.schedule == Schedule::StarvedReader && running->cta->rank == victim && random.below(2) == 0) {
-    running->state = Thread::Starved;
-    starved.push_back(running);
-    leave();
-    return;
-  }
-  mayYield();
+/// Before a load where loads of one rank are put off.
+void Engine::mayStarve() {
+  if (running->cta->rank != victim || random.below(2) != 0) return mayYield();
+  running->state = Thread::Starved;
+  starved.push_back(running);
+  leave();
 }
 
 void Engine::fail(std::string text) {

@@ -65,6 +65,7 @@ private:
 
   // EngineMemory.cpp
   Line &locate(std::uint64_t address, unsigned bytes, const char *verb);
+  [[noreturn]] void refuse(const Segment *segment, std::uint64_t address, unsigned bytes, const char *verb);
   void watchRace(const Thread &thread, std::uint64_t address, unsigned bytes, bool isLoad, emulated::Order order);
   void watchThread(Thread &thread, std::uint64_t address);
   bool isOwners(const Segment &segment) const;
@@ -74,17 +75,25 @@ private:
                 bool mayBeStale = true);
   void forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *value);
   void callWarp(Thread *lanes);
-  Pending *issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                 emulated::Combine add, unsigned each = 0, bool multicast = false);
+  std::uint32_t issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, unsigned unit, const void *value,
+                      emulated::Combine add, unsigned each = 0, bool multicast = false);
+  std::uint32_t enqueue(Thread &thread, Line &line);
   void issueAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements, emulated::Order order,
                 bool multicast);
   const Segment &locateOfAll(std::uint64_t address, unsigned bytes, const char *verb);
   std::vector<unsigned> shuffledRanks();
   void apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
              emulated::Combine add, unsigned each);
-  void commit(Pending &unit);
-  Pending &firstOf(Pending &unit);
-  void commitInOrder(Pending &unit);
+  /// Part of a pending store that takes effect at once.
+  struct Unit {
+    std::uint32_t store;
+    unsigned at;
+    bool operator==(const Unit &) const = default;
+  };
+  void commit(Unit unit);
+  void hasTakenEffect(std::uint32_t store);
+  Unit firstOf(Unit unit) const;
+  void commitInOrder(Unit unit);
   void drain();
   bool drained(const Thread &thread) const;
   void releaseBarrier(Cta &cta);
@@ -120,13 +129,21 @@ private:
   bool step();
   Cta *pickCta();
   bool commitOne(bool force);
+  void commitOneOf(Cta &cta);
+  unsigned anyBit(unsigned bits);
   void resume(Thread &thread);
   void threadEnded(Thread &thread);
-  void leave() { running->fiber.leave(); }
+  void leave() { Fiber::leave(); }
   void wake(Thread &thread);
   void yieldNow();
-  void mayYield();
-  void beforeLoad();
+  void mayYield() {
+    if (yieldOdds && random.next() < yieldOdds) yieldNow();
+  }
+  void beforeLoad() {
+    if (policy.schedule == Schedule::StarvedReader) return mayStarve();
+    mayYield();
+  }
+  void mayStarve();
   [[noreturn]] void fail(std::string report);
   static void threadBody(void *argument);
 
@@ -152,12 +169,13 @@ private:
   unsigned burst = 1;        ///< stores that take effect in a row, at most, when no thread can run
   unsigned finishedRanks = 0;
   std::size_t turn = 0; ///< of the fair schedule
+  std::uint64_t yieldOdds = 0; ///< the policy's rate as Random draws; 0 if fair
   CtaSet ready, queued;
   std::deque<Grid> grids; ///< in the order of their threads' numbers
   std::vector<Cta *> all;
   std::vector<Thread *> threads; ///< by number; [0] is null
   std::vector<Thread *> starved;
-  PendingPool *units = nullptr;
+  PendingPool *pending = nullptr;
   Stacks *stacks = nullptr;
   std::unique_ptr<RaceDetector> races; ///< null if not asked for
   Statistics statistics;

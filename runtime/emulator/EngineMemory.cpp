@@ -4,14 +4,42 @@
 #include "emulator/Region.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace coll::emu;
 using coll::emulated::Order;
 
 namespace region = coll::region;
 
-Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
+/// Of a power of two up to 16, without a call.
+static void copy(void *to, const void *from, unsigned bytes) {
+  switch (bytes) {
+  case 16: std::memcpy(to, from, 16); break;
+  case 8: std::memcpy(to, from, 8); break;
+  case 4: std::memcpy(to, from, 4); break;
+  case 2: std::memcpy(to, from, 2); break;
+  default: std::memcpy(to, from, 1);
+  }
+}
+
+/// An argument is its rank's to give only while a launch that has it lasts: before, kernels that write it may be running,
+/// and after, others that use it again.
+inline bool Engine::isOwners(const Segment &segment) const {
+  return segment.launches == 0 || (segment.opened > 0 && segment.unended > 0);
+}
+
+/// The line that an access lies in. `bytes` is a power of two.
+inline Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   Segment *segment = memory.near(address);
+  if (!segment || !segment->parts.empty() || address < segment->address ||
+      address + bytes > segment->address + segment->bytes || (address & (bytes - 1)) != 0 ||
+      (!running->afterOthers && policy.checkWaits) || !isOwners(*segment)) [[unlikely]]
+    refuse(segment, address, bytes, verb);
+  return memory.line(*segment, address);
+}
+
+/// Ends the run for an access that `locate` does not find good.
+void Engine::refuse(const Segment *segment, std::uint64_t address, unsigned bytes, const char *verb) {
   if (segment && !segment->parts.empty()) fail(describeOfAll(address, verb));
   if (!segment || address < segment->address || address + bytes > segment->address + segment->bytes ||
       address % bytes != 0)
@@ -19,17 +47,8 @@ Line &Engine::locate(std::uint64_t address, unsigned bytes, const char *verb) {
   if (!running->afterOthers && policy.checkWaits)
     fail(std::string(verb) + " before the thread has waited for the kernels before its own: " + describe(address) +
          "\n  by " + describeThread(*running) + "\n");
-  if (!isOwners(*segment)) {
-    noteUntimely(*segment, *running, address, verb);
-    for (;;) leave();
-  }
-  return memory.line(*segment, address);
-}
-
-/// An argument is its rank's to give only while a launch that has it lasts: before, kernels that write it may be running,
-/// and after, others that use it again.
-bool Engine::isOwners(const Segment &segment) const {
-  return segment.launches == 0 || (segment.opened > 0 && segment.unended > 0);
+  noteUntimely(*segment, *running, address, verb);
+  for (;;) leave();
 }
 
 void Engine::noteUntimely(const Segment &segment, const Thread &thread, std::uint64_t address, const char *verb) {
@@ -98,15 +117,15 @@ void Engine::load(std::uint64_t address, void *value, unsigned elementBytes, uns
   ++statistics.loads;
   beforeLoad();
   Thread &thread = *running;
-  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
+  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes);
   Line &line = locate(address, bytes, "load");
   if (races) watchRace(thread, address, bytes, true, order);
   if (policy.checkThreads) watchThread(thread, address);
   auto *to = static_cast<std::uint8_t *>(value);
-  unsigned k = count > 1 && !fair() ? random.below(count) : 0;
-  for (unsigned i = 0; i < count; ++i, k = (k + 1) % count) {
-    if (i > 0) mayYield();
-    loadUnit(thread, line, address + k * unit, unit, to + k * unit, order);
+  unsigned at = unit < bytes && !fair() ? random.below(bytes / unit) * unit : 0;
+  for (unsigned done = 0; done < bytes; done += unit, at = (at + unit) & (bytes - 1)) {
+    if (done > 0) mayYield();
+    loadUnit(thread, line, address + at, unit, to + at, order);
   }
 }
 
@@ -121,12 +140,13 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
                       bool mayBeStale) {
   const unsigned offset = address % 16;
   const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
-  std::uint32_t newest = 0;
-  for (unsigned w = firstWord; w <= lastWord; ++w) newest = std::max(newest, line.time[w]);
+  const std::uint32_t newest = bytes == 16  ? line.newest()
+                               : bytes == 8 ? std::max(line.time[firstWord], line.time[firstWord + 1])
+                                            : line.time[firstWord];
 
   std::uint32_t seenAt = now, version = newest;
   alignas(16) std::uint8_t image[16];
-  std::memcpy(image + offset, line.value + offset, bytes);
+  std::memcpy(image, line.value, sizeof image);
   const double staleRate = !mayBeStale ? 0 : order == Order::Weak ? policy.staleWeak : policy.staleRelaxed;
   if (staleRate > 0) {
     const std::uint64_t location = memory.location(address);
@@ -142,7 +162,7 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
     thread.raiseFloor(thread.recent.note(location, version));
   }
   if (line.pendingOf >> thread.cta->number % 8 & 1) forward(thread, line, offset, bytes, image);
-  std::memcpy(value, image + offset, bytes);
+  copy(value, image + offset, bytes);
   if (policy.trace) trace(thread, version < newest ? "loads, stale," : "loads", address, bytes, value);
 
   thread.lookedAt = std::min(thread.lookedAt, seenAt);
@@ -152,19 +172,22 @@ void Engine::loadUnit(Thread &thread, Line &line, std::uint64_t address, unsigne
 
 /// Lays the stores of the thread's CTA that are yet to take effect over what memory holds.
 void Engine::forward(Thread &thread, const Line &line, unsigned offset, unsigned bytes, std::uint8_t *image) {
-  for (std::uint32_t n = line.pending; n; n = (*units)[n].next) {
-    const Pending &p = (*units)[n];
-    if (p.cta != thread.cta || p.multicast || !p.overlaps(offset, bytes)) continue;
-    if (p.thread != thread.number) thread.sawMate = true;
-    const unsigned first = p.offset();
-    if (p.isAdd) {
-      const auto [add, each, below, above] = units->detail(n);
-      for (unsigned at = first; at < first + p.size; at += each)
-        if (at >= offset && at + each <= offset + bytes) add(image + at, p.bytes + (at - first));
-      continue;
+  for (std::uint32_t n = line.pending; n; n = (*pending)[n].next) {
+    const Pending &store = (*pending)[n];
+    if (threads[store.thread]->cta != thread.cta || store.multicast) continue;
+    for (unsigned unit = 0; store.left >> unit; ++unit) {
+      if (!(store.left >> unit & 1) || !store.overlaps(unit, offset, bytes)) continue;
+      if (store.thread != thread.number) thread.sawMate = true;
+      const unsigned first = store.offset(unit), end = first + store.unitBytes();
+      if (store.isAdd) {
+        const auto [add, each, below, above] = pending->detail(n);
+        for (unsigned at = first; at < end; at += each)
+          if (at >= offset && at + each <= offset + bytes) add(image + at, store.value(unit) + (at - first));
+        continue;
+      }
+      const unsigned from = std::max(offset, first), to = std::min(offset + bytes, end);
+      std::memcpy(image + from, store.value(unit) + (from - first), to - from);
     }
-    const unsigned from = std::max(offset, first), to = std::min(offset + bytes, first + p.size);
-    std::memcpy(image + from, p.bytes + (from - first), to - from);
   }
 }
 
@@ -178,12 +201,11 @@ void Engine::issueAll(std::uint64_t address, const void *value, unsigned element
                       bool multicast) {
   ++statistics.stores;
   mayYield();
-  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes), count = bytes / unit;
+  const unsigned bytes = elementBytes * elements, unit = unitBytes(elementBytes, bytes);
   Line &line = locate(address, bytes, "store");
   if (races) watchRace(*running, address, bytes, false, order);
   if (policy.checkThreads) watchThread(*running, address);
-  for (unsigned k = 0; k < count; ++k)
-    issue(*running, line, address + k * unit, unit, static_cast<const std::uint8_t *>(value) + k * unit, nullptr, 0, multicast);
+  issue(*running, line, address, bytes, unit, value, nullptr, 0, multicast);
 }
 
 void Engine::storeToAll(std::uint64_t address, const void *value, unsigned elementBytes, unsigned elements) {
@@ -225,8 +247,7 @@ void Engine::addEach(std::uint64_t address, const void *value, unsigned elementB
   if (races && memory.near(address)->member) races->add(*running, memory.location(address));
   // Whole where stores of as many bytes are, else element by element.
   const unsigned bytes = elementBytes * elements, unit = unsigned(policy.atomicity) >= bytes ? bytes : elementBytes;
-  for (unsigned at = 0; at < bytes; at += unit)
-    issue(*running, line, address + at, unit, static_cast<const std::uint8_t *>(value) + at, add, elementBytes);
+  issue(*running, line, address, bytes, unit, value, add, elementBytes);
 }
 
 void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
@@ -235,7 +256,7 @@ void Engine::add4(std::uint64_t address, std::uint32_t value, Order order) {
   mayYield();
   Line &line = locate(address, 4, "add");
   if (races) watchRace(*running, address, 4, false, order);
-  issue(*running, line, address, 4, &value, addWord, 4);
+  issue(*running, line, address, 4, 4, &value, addWord, 4);
 }
 
 /// The last lane to come does it for all.
@@ -286,63 +307,77 @@ void Engine::callWarp(Thread *lanes) {
     ++(isLoad ? statistics.loads : statistics.stores);
     if (races && !own.add) watchRace(thread, own.address, 16, isLoad, Order::Relaxed);
     if (races && own.add && memory.near(own.address)->member) races->add(thread, memory.location(own.address));
-    for (unsigned k = 0; k < 16; k += unit) {
-      auto *value = static_cast<std::uint8_t *>(own.value) + k;
-      if (isLoad) {
-        loadUnit(thread, line, own.address + k, unit, value, Order::Relaxed, !whole);
-      } else if (Pending *pending = issue(thread, line, own.address + k, unit, value, own.add, own.each); pending && whole) {
-        pending->hasNeighbours = true;
-        units->detail(pending->number).below = below;
-        units->detail(pending->number).above = 0;
-        if (below) units->detail(below).above = pending->number;
-        below = pending->number;
-      }
+    auto *value = static_cast<std::uint8_t *>(own.value);
+    if (isLoad) {
+      for (unsigned k = 0; k < 16; k += unit)
+        loadUnit(thread, line, own.address + k, unit, value + k, Order::Relaxed, !whole);
+      continue;
+    }
+    const std::uint32_t number = issue(thread, line, own.address, 16, unit, value, own.add, own.each);
+    if (number && whole) {
+      (*pending)[number].hasNeighbours = true;
+      pending->detail(number).below = below;
+      pending->detail(number).above = 0;
+      if (below) pending->detail(below).above = number;
+      below = number;
     }
   }
 }
 
-/// The unit, if it has to wait.
-Pending *Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, const void *value,
-                       coll::emulated::Combine add, unsigned each, bool multicast) {
-  Cta &cta = *thread.cta;
-  const unsigned offset = address % 16;
+/// Cuts a store into units of so many bytes. Returns the number of the last part, if it has to wait.
+std::uint32_t Engine::issue(Thread &thread, Line &line, std::uint64_t address, unsigned bytes, unsigned unit,
+                            const void *value, coll::emulated::Combine add, unsigned each, bool multicast) {
+  const auto *from = static_cast<const std::uint8_t *>(value);
   if (fair()) {
-    if (policy.trace) trace(thread, add ? "adds" : "stores", address, bytes, value);
-    apply(line, cta.number, offset, bytes, static_cast<const std::uint8_t *>(value), add, each);
-    return nullptr;
+    for (unsigned at = 0; at < bytes; at += unit) {
+      if (policy.trace) trace(thread, add ? "adds" : "stores", address + at, unit, from + at);
+      apply(line, thread.cta->number, address % 16 + at, unit, from + at, add, each);
+    }
+    return 0;
   }
-  Pending &unit = units->take();
-  unit.thread = thread.number, unit.cta = &cta, unit.line = &line, unit.next = 0;
-  unit.index = std::uint32_t(cta.queue.size()), unit.phase = thread.phase;
-  unit.address = address, unit.size = std::uint8_t(bytes);
-  unit.multicast = multicast, unit.isAdd = add != nullptr, unit.hasNeighbours = false;
-  if (add) units->detail(unit.number) = {add, each, 0, 0};
-  std::memcpy(unit.bytes, value, bytes);
+  std::uint32_t number = 0;
+  for (unsigned at = 0; at < bytes; at += unit * Pending::kUnits) {
+    const unsigned part = std::min(bytes - at, unit * Pending::kUnits);
+    number = enqueue(thread, line);
+    Pending &store = (*pending)[number];
+    store.first = (address + at) % 16, store.unitLog2 = unsigned(std::countr_zero(unit));
+    store.left = (1u << part / unit) - 1;
+    store.multicast = multicast, store.isAdd = add != nullptr, store.hasNeighbours = false;
+    if (add) pending->detail(number) = {add, each, 0, 0};
+    copy(store.bytes, from + at, part);
+  }
+  return number;
+}
+
+/// A pending store, to be filled, at the end of its line's list and in the queue of its CTA.
+std::uint32_t Engine::enqueue(Thread &thread, Line &line) {
+  Cta &cta = *thread.cta;
+  const std::uint32_t number = pending->take();
+  Pending &store = (*pending)[number];
+  store.line = memory.number(line), store.next = 0;
+  store.thread = thread.number, store.phase = std::min(thread.phase, Pending::kMostPhase);
 
   std::uint32_t *tail = &line.pending;
-  while (*tail) tail = &(*units)[*tail].next;
-  *tail = unit.number;
+  while (*tail) tail = &(*pending)[*tail].next;
+  *tail = number;
   line.pendingOf |= 1u << cta.number % 8;
-  if (cta.queue.empty()) queued.insert(&cta);
-  cta.queue.push_back({&unit, &line});
-  cta.enqueued(thread.phase);
+  if (cta.pending++ == 0) queued.insert(&cta);
+  cta.queue.push_back(number);
+  cta.enqueued(store.phase);
   ++thread.pending, ++cta.grid->pending, ++pendingTotal;
-  return &unit;
+  return number;
 }
 
 /// A store takes effect for all threads of all ranks at once.
 void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes, const std::uint8_t *value,
                    coll::emulated::Combine add, unsigned each) {
-  const unsigned firstWord = offset / 4, lastWord = (offset + bytes - 1) / 4;
   ++now;
-  for (unsigned w = firstWord; w <= lastWord; ++w) {
-    std::memcpy(line.before + w * 4, line.value + w * 4, 4);
-    line.time[w] = now;
-    line.writer[w] = std::uint16_t(writer);
-  }
+  const unsigned firstWord = offset / 4, words = bytes / 4 + (bytes % 4 != 0);
+  copy(line.before + firstWord * 4, line.value + firstWord * 4, words * 4);
+  for (unsigned w = firstWord; w < firstWord + words; ++w) line.time[w] = now, line.writer[w] = std::uint16_t(writer);
   if (add)
     for (unsigned at = 0; at < bytes; at += each) add(line.value + offset + at, value + at);
-  else std::memcpy(line.value + offset, value, bytes);
+  else copy(line.value + offset, value, bytes);
   std::uint32_t waiter = line.waiters;
   line.waiters = 0;
   while (waiter) {
@@ -352,54 +387,68 @@ void Engine::apply(Line &line, unsigned writer, unsigned offset, unsigned bytes,
   }
 }
 
-/// Of the stores of the unit's CTA to its location, the one issued first.
-Pending &Engine::firstOf(Pending &unit) {
-  std::uint32_t earliest = unit.line->pending;
-  if (earliest == unit.number) return unit;
-  while ((*units)[earliest].cta != unit.cta || (*units)[earliest].multicast != unit.multicast ||
-         !(*units)[earliest].overlaps(unit.offset(), unit.size))
-    earliest = (*units)[earliest].next;
-  return (*units)[earliest];
+/// Of the units of the same CTA to the same location, the one issued first.
+Engine::Unit Engine::firstOf(Unit unit) const {
+  const Pending &store = (*pending)[unit.store];
+  std::uint32_t n = memory.line(store.line).pending;
+  if (n == unit.store) return unit;
+  const Cta *cta = threads[store.thread]->cta;
+  for (; n != unit.store; n = (*pending)[n].next) {
+    const Pending &earlier = (*pending)[n];
+    if (threads[earlier.thread]->cta != cta || earlier.multicast != store.multicast) continue;
+    for (unsigned at = 0; earlier.left >> at; ++at)
+      if ((earlier.left >> at & 1) && earlier.overlaps(at, store.offset(unit.at), store.unitBytes())) return {n, at};
+  }
+  return unit;
 }
 
 /// Lets the unit take effect, or what must before it; of a line that lanes store together, all parts or the lowest.
-void Engine::commitInOrder(Pending &unit) {
-  Pending *part = &firstOf(unit);
-  while (part->hasNeighbours && units->detail(part->number).below) part = &(*units)[units->detail(part->number).below];
-  if (&firstOf(*part) != part) return commitInOrder(firstOf(*part));
+void Engine::commitInOrder(Unit unit) {
+  Unit part = firstOf(unit);
+  const auto detail = [&]() -> const PendingDetail & { return pending->detail(part.store); };
+  while ((*pending)[part.store].hasNeighbours && detail().below) part = {detail().below, 0};
+  if (const Unit before = firstOf(part); before != part) return commitInOrder(before);
   const bool whole = policy.seed / 4 % 2 == 0;
   for (;;) {
-    const std::uint32_t next = part->hasNeighbours ? units->detail(part->number).above : 0;
-    commit(*part);
+    const std::uint32_t next = (*pending)[part.store].hasNeighbours ? detail().above : 0;
+    commit(part);
     if (!whole || !next) return;
-    part = &(*units)[next];
-    while (&firstOf(*part) != part) commitInOrder(firstOf(*part));
+    part = {next, 0};
+    for (Unit before = firstOf(part); before != part; before = firstOf(part)) commitInOrder(before);
   }
 }
 
-void Engine::commit(Pending &unit) {
-  Cta &cta = *unit.cta;
-  Thread &issuer = *threads[unit.thread];
+void Engine::commit(Unit unit) {
+  Pending &store = (*pending)[unit.store];
+  Thread &issuer = *threads[store.thread];
+  Line &line = memory.line(store.line);
   PendingDetail detail = {};
-  if (unit.isAdd || unit.hasNeighbours) detail = units->detail(unit.number);
-  if (unit.hasNeighbours && detail.above) units->detail(detail.above).below = 0;
-  if (unit.hasNeighbours && detail.below) units->detail(detail.below).above = 0;
-  if (policy.trace) trace(issuer, unit.isAdd ? "adds" : "stores", unit.address, unit.size, unit.bytes);
-  apply(*unit.line, cta.number, unit.offset(), unit.size, unit.bytes, unit.isAdd ? detail.add : nullptr, detail.each);
-  if (const Segment &segment = *memory.near(unit.address); !isOwners(segment) && status == Result::Ok)
-    noteUntimely(segment, issuer, unit.address, "store that takes effect");
+  if (store.isAdd || store.hasNeighbours) detail = pending->detail(unit.store);
+  if (store.hasNeighbours && detail.above) pending->detail(detail.above).below = 0;
+  if (store.hasNeighbours && detail.below) pending->detail(detail.below).above = 0;
+  const unsigned offset = store.offset(unit.at);
+  const auto address = [&] { return memory.addressOf(store.line) + offset; };
+  if (policy.trace) trace(issuer, store.isAdd ? "adds" : "stores", address(), store.unitBytes(), store.value(unit.at));
+  apply(line, issuer.cta->number, offset, store.unitBytes(), store.value(unit.at), store.isAdd ? detail.add : nullptr,
+        detail.each);
+  if (const Segment &segment = memory.segmentOf(store.line); !isOwners(segment) && status == Result::Ok)
+    noteUntimely(segment, issuer, address(), "store that takes effect");
+  store.left &= ~(1u << unit.at);
+  if (!store.left) hasTakenEffect(unit.store);
+}
 
-  std::uint32_t *link = &unit.line->pending;
-  while (*link != unit.number) link = &(*units)[*link].next;
-  *link = unit.next;
-  if (!unit.line->pending) unit.line->pendingOf = 0;
-  cta.queue[unit.index] = cta.queue.back();
-  cta.queue[unit.index].unit->index = unit.index;
-  cta.queue.pop_back();
-  if (cta.queue.empty()) queued.erase(&cta);
-  cta.tookEffect(unit.phase);
-  --issuer.pending, --cta.grid->pending, --pendingTotal;
-  units->release(unit);
+/// All units of the store have.
+void Engine::hasTakenEffect(std::uint32_t number) {
+  const Pending &store = (*pending)[number];
+  Line &line = memory.line(store.line);
+  Thread &issuer = *threads[store.thread];
+  Cta &cta = *issuer.cta;
+  std::uint32_t *link = &line.pending;
+  while (*link != number) link = &(*pending)[*link].next;
+  *link = store.next;
+  if (!line.pending) line.pendingOf = 0;
+  cta.tookEffect(store.phase);
+  --issuer.pending, --cta.pending, --cta.grid->pending, --pendingTotal;
 
   for (std::size_t i = 0; i < cta.draining.size();) {
     Thread &thread = *cta.draining[i];
@@ -415,7 +464,7 @@ void Engine::commit(Pending &unit) {
 }
 
 bool Engine::drained(const Thread &thread) const {
-  if (thread.sawMate) return thread.cta->queue.empty();
+  if (thread.sawMate) return thread.cta->pending == 0;
   return thread.pending == 0 && thread.cta->oldestPhase >= thread.phase;
 }
 

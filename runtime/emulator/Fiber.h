@@ -13,31 +13,30 @@ namespace coll::emu {
 
 using Context = boost::context::detail::fcontext_t;
 
-/// Control flow of one emulated thread. `run` enters it, `leave` gives control back to the caller of `run`.
+/// Control flow of one emulated thread. `run` enters it, `leave` gives control back to the caller of `run`, which is no
+/// fiber.
 class Fiber {
 public:
-  using Body = void (*)(void *argument);
-
-  void prepare(void *stack, std::size_t bytes, Body bodyToRun, void *argumentToPass) {
-    body = bodyToRun, argument = argumentToPass;
-    own = boost::context::detail::make_fcontext(static_cast<char *>(stack) + bytes, bytes, &enter);
+  /// `kBody` is called with what the first `run` passes.
+  template <void (*kBody)(void *)>
+  void prepare(void *stack, std::size_t bytes) {
+    own = boost::context::detail::make_fcontext(static_cast<char *>(stack) + bytes, bytes, &enter<kBody>);
   }
-  void run() { own = boost::context::detail::jump_fcontext(own, this).fctx; }
+  void run(void *argument) { own = boost::context::detail::jump_fcontext(own, argument).fctx; }
   /// It will be run soon.
   void prefetch() const { __builtin_prefetch(own); }
-  void leave() { caller = boost::context::detail::jump_fcontext(caller, nullptr).fctx; }
+  static void leave() { caller = boost::context::detail::jump_fcontext(caller, nullptr).fctx; }
 
 private:
+  template <void (*kBody)(void *)>
   static void enter(boost::context::detail::transfer_t from) {
-    auto &self = *static_cast<Fiber *>(from.data);
-    self.caller = from.fctx;
-    self.body(self.argument);
-    for (;;) self.leave();
+    caller = from.fctx;
+    kBody(from.data);
+    for (;;) leave();
   }
 
-  Context own = nullptr, caller = nullptr;
-  Body body = nullptr;
-  void *argument = nullptr;
+  Context own = nullptr;
+  static inline thread_local Context caller = nullptr;
 };
 
 /// Equal stacks in one mapping, of which only touched pages take memory. Neighbours are offset by a few cache lines,

@@ -52,11 +52,11 @@ struct WarpCall {
   unsigned each = 0;               ///< bytes of such an element
 };
 
-struct Thread {
+struct alignas(64) Thread {
   enum State : std::uint8_t { Ready, Starved, Polling, AtBarrier, AtCluster, AtCounter, AtWarp, AtDependency, Draining, Done };
   static constexpr unsigned kWarp = 32, kLine = 8; ///< lanes of a warp and of a line of 128 bytes
 
-  // What every access touches comes first.
+  // What every access touches comes first, in one cache line of the host.
   Fiber fiber;
   Cta *cta = nullptr;
   State state = Ready;
@@ -98,11 +98,10 @@ struct Cta {
     bool expects = false;
   };
   std::array<Counter, 2> counters; ///< of words that arrive in shared memory
-  struct Queued {
-    Pending *unit;
-    Line *line; ///< the unit's, to have both on their way from memory at once
-  };
-  std::vector<Queued> queue; ///< in no order; the lines keep the order of issue
+  std::uint32_t pending = 0; ///< stores yet to take effect
+  /// Their numbers, in no order; the lines keep the order of issue. Also those that have taken effect before they were
+  /// picked, which go when they are.
+  std::vector<std::uint32_t> queue;
   std::vector<std::uint32_t> pendingByPhase;
   std::uint32_t oldestPhase = 0; ///< no store of an earlier phase is pending
 

@@ -226,7 +226,7 @@ void Engine::startCta(Grid &grid, unsigned index) {
     threads[thread.number] = &thread;
     char *stack = (*stacks)[place];
     Stacks::canary(stack) = Stacks::kCanary;
-    thread.fiber.prepare(stack, Stacks::kBytes, &threadBody, &thread);
+    thread.fiber.prepare<threadBody>(stack, Stacks::kBytes);
     cta.ready.push_back(&thread);
     if (races) races->launchBegins(thread, launch.number, launch.before);
   }

@@ -5,8 +5,18 @@
 #include <cassert>
 #include <new>
 #include <sys/mman.h>
+#include <utility>
 
 using namespace coll::emu;
+
+/// Of zero, and only what is touched takes memory; null where there is not so much room.
+static void *mapPages(std::size_t bytes) {
+  void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  constexpr std::size_t kSmall = 2 << 20; // small runs must not pay for a large page
+  madvise(static_cast<char *>(p) + kSmall, bytes - kSmall, MADV_HUGEPAGE);
+  return p;
+}
 
 PendingPool &PendingPool::ofThisThread() {
   static thread_local PendingPool pool;
@@ -18,25 +28,61 @@ PendingPool &PendingPool::ofThisThread() {
 PendingPool::PendingPool() {
   // More than a run has ever had; only what is touched takes memory.
   for (room = 1 << 24; room >= 1 << 16; room >>= 1) {
-    void *p = mmap(nullptr, room * sizeof(Pending), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) continue;
-    // Small runs must not pay for a large page.
-    constexpr std::size_t kSmall = 2 << 20;
-    madvise(static_cast<char *>(p) + kSmall, room * sizeof(Pending) - kSmall, MADV_HUGEPAGE);
-    units = static_cast<Pending *>(p);
-    return;
+    stores = static_cast<Pending *>(mapPages(room * sizeof(Pending)));
+    if (stores) return;
   }
   throw std::bad_alloc();
 }
 
 PendingPool::~PendingPool() {
-  munmap(units, room * sizeof(Pending));
+  munmap(stores, room * sizeof(Pending));
 }
 
-Pending &PendingPool::fresh() {
+std::uint32_t PendingPool::fresh() {
   if (taken == room) throw std::bad_alloc();
-  units[taken].number = taken;
-  return units[taken++];
+  return taken++;
+}
+
+/// What a thread keeps for its next machine.
+struct LinePool::Spare {
+  Mapping map;
+  ~Spare() { unmap(map); }
+};
+
+LinePool::Spare &LinePool::spareOfThisThread() {
+  static thread_local Spare spare;
+  return spare;
+}
+
+LinePool::LinePool() : map(std::exchange(spareOfThisThread().map, {})) {
+  if (!map.lines) map = fresh();
+}
+
+LinePool::~LinePool() {
+  constexpr std::size_t kMostKept = (64 << 20) / sizeof(Line);
+  Mapping &spare = spareOfThisThread().map;
+  if (!spare.lines && map.touched <= kMostKept) spare = map;
+  else unmap(map);
+}
+
+LinePool::Mapping LinePool::fresh() {
+  for (std::size_t room = 1ull << 32; room >= 1 << 20; room >>= 1)
+    if (void *p = mapPages(room * sizeof(Line))) return {static_cast<Line *>(p), room, 0};
+  throw std::bad_alloc();
+}
+
+void LinePool::unmap(Mapping &map) {
+  if (map.lines) munmap(map.lines, map.room * sizeof(Line));
+  map = {};
+}
+
+std::uint32_t LinePool::takePage() {
+  if (taken + kPage > map.room) throw std::bad_alloc();
+  const std::size_t first = taken;
+  taken += kPage;
+  if (first < map.touched) std::memset(static_cast<void *>(map.lines + first), 0, kPage * sizeof(Line));
+  map.touched = std::max(map.touched, taken);
+  return std::uint32_t(first);
 }
 
 Memory::Memory() {
@@ -52,22 +98,6 @@ Memory::Memory() {
 
 Memory::~Memory() {
   munmap(reinterpret_cast<void *>(base), reservedBytes);
-  for (const auto &block : blocks) munmap(block.memory, block.bytes);
-}
-
-Segment::Page *Memory::zeroPage() {
-  constexpr std::size_t kSmallest = 128 << 10, kLargest = 4 << 20;
-  if (blocks.empty() || blockUsed + sizeof(Segment::Page) > blocks.back().bytes) {
-    const std::size_t bytes = blocks.empty() ? kSmallest : std::min(kLargest, blocks.back().bytes * 2);
-    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    madvise(p, bytes, MADV_HUGEPAGE);
-    blocks.push_back({p, bytes});
-    blockUsed = 0;
-  }
-  void *page = static_cast<char *>(blocks.back().memory) + blockUsed;
-  blockUsed += sizeof(Segment::Page);
-  return static_cast<Segment::Page *>(page);
 }
 
 Segment &Memory::allocate(std::string label, int rank, const Member *member, std::uint64_t bytes,
@@ -91,10 +121,11 @@ Segment &Memory::allocateOfAll(std::string label, std::vector<std::uint64_t> par
   return segment;
 }
 
-Segment::Page *Memory::freshPage(const Segment &segment, std::uint64_t page) {
-  Segment::Page *fresh = zeroPage();
+Line *Memory::freshPage(const Segment &segment, std::uint64_t page) {
+  Line *fresh = &lines[lines.takePage()];
+  owners.push_back({&segment, lineBase(segment) + page * Segment::kPageBytes});
   const auto fill = [&](std::uint64_t at, const std::uint32_t *words) {
-    auto &line = fresh->line[at % Segment::kPageBytes / 16];
+    Line &line = fresh[at % Segment::kPageBytes / 16];
     std::memcpy(line.value, words, 16), std::memcpy(line.before, words, 16);
   };
   const std::uint64_t begin = page * Segment::kPageBytes, end = begin + Segment::kPageBytes;

@@ -17,29 +17,33 @@ namespace coll::emu {
 struct Cta;
 struct Thread;
 
-/// A store, or a part of one, that has been issued and is yet to take effect. Lies within one line. A run has many and
-/// picks them at random, so each is one cache line of the host.
-struct alignas(64) Pending {
-  std::uint64_t address;
-  struct Line *line;
-  Cta *cta;
-  std::uint8_t bytes[16];
-  std::uint32_t number; ///< its own; from 1
-  std::uint32_t next;   ///< the one issued after it to the same line; 0: none
-  std::uint32_t index;  ///< in the queue of its CTA
-  std::uint32_t phase;  ///< how many CTA barriers its thread had passed
-  std::uint32_t thread; ///< number
-  std::uint8_t size;
-  bool multicast;   ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
-  bool isAdd;       ///< adds to what is there, as Addition says, instead of replacing it
-  bool hasNeighbours; ///< is part of a line of 128 bytes, as Neighbours says
+/// A store, or a part of one, that has been issued and is yet to take effect: up to four units of one size, each of which
+/// does so at once and in its own time. Lies within one line. A run has many and picks them at random, so each is half a
+/// cache line of the host.
+struct alignas(32) Pending {
+  static constexpr unsigned kUnits = 4;
+  static constexpr std::uint32_t kMostPhase = (1 << 24) - 1;
 
-  unsigned offset() const { return address % 16; }
-  bool overlaps(unsigned first, unsigned count) const {
-    return offset() < first + count && first < offset() + size;
+  std::uint8_t bytes[16];
+  std::uint32_t line;         ///< number
+  std::uint32_t next;         ///< the one issued after it to the same line; 0: none
+  std::uint32_t thread : 24;  ///< number
+  std::uint32_t unitLog2 : 3; ///< of the bytes of a unit
+  std::uint32_t multicast : 1; ///< by an address of all ranks: no order with, and not seen by, ordinary accesses of its CTA
+  std::uint32_t isAdd : 1;     ///< adds to what is there, as PendingDetail says, instead of replacing it
+  std::uint32_t hasNeighbours : 1; ///< is part of a line of 128 bytes, as PendingDetail says; one unit
+  std::uint32_t phase : 24;        ///< how many CTA barriers its thread had passed, as far as that fits
+  std::uint32_t first : 4;         ///< byte of the line
+  std::uint32_t left : kUnits;     ///< a bit for each unit that is yet to take effect; 0: only waits to leave the queue
+
+  unsigned unitBytes() const { return 1u << unitLog2; }
+  unsigned offset(unsigned unit) const { return first + (unit << unitLog2); }
+  const std::uint8_t *value(unsigned unit) const { return bytes + (unit << unitLog2); }
+  bool overlaps(unsigned unit, unsigned from, unsigned count) const {
+    return offset(unit) < from + count && from < offset(unit) + unitBytes();
   }
 };
-static_assert(sizeof(Pending) == 64);
+static_assert(sizeof(Pending) == 32);
 
 /// What few pending stores have.
 struct PendingDetail {
@@ -58,25 +62,25 @@ public:
   PendingPool &operator=(const PendingPool &) = delete;
   ~PendingPool();
 
-  Pending &operator[](std::uint32_t number) { return units[number]; }
+  Pending &operator[](std::uint32_t number) { return stores[number]; }
   PendingDetail &detail(std::uint32_t number) {
     if (details.size() <= number) details.resize(number + 1);
     return details[number];
   }
-  Pending &take() {
+  std::uint32_t take() {
     if (unused.empty()) return fresh();
     const std::uint32_t number = unused.back();
     unused.pop_back();
-    return units[number];
+    return number;
   }
-  void release(const Pending &unit) { unused.push_back(unit.number); }
+  void release(std::uint32_t number) { unused.push_back(number); }
 
 private:
   PendingPool();
-  Pending &fresh();
+  std::uint32_t fresh();
 
-  Pending *units = nullptr;
-  std::size_t room = 0;    ///< units
+  Pending *stores = nullptr;
+  std::size_t room = 0;    ///< stores
   std::uint32_t taken = 1; ///< numbers below were in use in this run
   std::vector<PendingDetail> details;
   std::vector<std::uint32_t> unused;
@@ -99,6 +103,36 @@ struct alignas(64) Line {
   }
 };
 
+/// The lines of a machine, in one mapping and so by number. Of one that is not large the pages are kept for the next machine
+/// of the host thread, as the system takes long to make them.
+class LinePool {
+public:
+  static constexpr std::size_t kPage = 64; ///< lines that are taken together
+
+  LinePool();
+  ~LinePool();
+  LinePool(const LinePool &) = delete;
+  LinePool &operator=(const LinePool &) = delete;
+
+  /// The first line of a page, all of which are zero.
+  std::uint32_t takePage();
+  Line &operator[](std::uint32_t number) const { return map.lines[number]; }
+  std::uint32_t number(const Line &line) const { return std::uint32_t(&line - map.lines); }
+
+private:
+  struct Mapping {
+    Line *lines = nullptr;
+    std::size_t room = 0, touched = 0; ///< lines; those from `touched` on are as the system made them
+  };
+  struct Spare;
+  static Spare &spareOfThisThread();
+  static Mapping fresh();
+  static void unmap(Mapping &map);
+
+  Mapping map;
+  std::size_t taken = 0;
+};
+
 /// What a fresh region holds in a stretch that begins at a multiple of 16 bytes: `words`, again and again. All other
 /// bytes are zero, which is how the runtime leaves them.
 struct FillRange {
@@ -118,16 +152,13 @@ struct Member {
 
 /// A buffer or a scratch region. What is left of its granules is red zone.
 struct Segment {
-  static constexpr std::uint64_t kPageBytes = 1024;
-  struct Page {
-    Line line[kPageBytes / 16];
-  };
+  static constexpr std::uint64_t kPageBytes = LinePool::kPage * 16;
 
   std::string label;
   int rank;
   const Member *member; ///< whose scratch region it is; null for a buffer
   std::uint64_t address, bytes;
-  std::vector<Page *> pages;        ///< null until touched
+  std::vector<Line *> pages;        ///< the first line of each; null until touched
   unsigned elementBytes = 0;        ///< of a window, whose elements other ranks access too; else 0
   std::vector<std::uint64_t> parts; ///< by rank, where it stands for a place of each; empty: it is memory itself
   /// Launches of its rank that have it for an argument: all, those before which all of their stream have ended or which
@@ -161,9 +192,15 @@ public:
   /// The line of a byte that lies inside `segment`.
   Line &line(Segment &segment, std::uint64_t address) {
     const std::uint64_t at = address - lineBase(segment), page = at / Segment::kPageBytes;
-    Segment::Page *&slot = segment.pages[page];
+    Line *&slot = segment.pages[page];
     if (!slot) slot = freshPage(segment, page);
-    return slot->line[at % Segment::kPageBytes / 16];
+    return slot[at % Segment::kPageBytes / 16];
+  }
+  Line &line(std::uint32_t number) const { return lines[number]; }
+  std::uint32_t number(const Line &line) const { return lines.number(line); }
+  const Segment &segmentOf(std::uint32_t line) const { return *owners[line / LinePool::kPage].segment; }
+  std::uint64_t addressOf(std::uint32_t line) const {
+    return owners[line / LinePool::kPage].address + line % LinePool::kPage * 16;
   }
 
   /// Host access: changes the initial value, or reads the latest.
@@ -176,20 +213,19 @@ private:
   static constexpr std::uint64_t kRedZone = 64 << 10;
 
   static std::uint64_t lineBase(const Segment &segment) { return segment.address / 256 * 256; }
-  Segment::Page *freshPage(const Segment &segment, std::uint64_t page);
-  Segment::Page *zeroPage();
+  Line *freshPage(const Segment &segment, std::uint64_t page);
 
   std::uint64_t base = 0, reservedBytes = 0;
   std::vector<Segment *> granules;
   std::vector<std::unique_ptr<Segment>> segments;
 
-  // Pages come from blocks that grow with the run, the large ones of the host's large pages.
-  struct Block {
-    void *memory;
-    std::size_t bytes;
+  LinePool lines;
+  /// Of a page of lines: whose it is, and where it begins.
+  struct Owner {
+    const Segment *segment;
+    std::uint64_t address;
   };
-  std::vector<Block> blocks;
-  std::size_t blockUsed = 0;
+  std::vector<Owner> owners;
 };
 
 } // namespace coll::emu

@@ -18,7 +18,9 @@ public:
   }
   /// Uniform in 0 .. bound-1; bound is not 0.
   std::uint32_t below(std::uint32_t bound) { return std::uint32_t(std::uint64_t(next()) * bound >> 32); }
-  bool chance(double probability) { return next() < probability * 4294967296.0; }
+  bool chance(double probability) { return next() < odds(probability); }
+  /// What `next` is below of so often.
+  static std::uint64_t odds(double probability) { return std::uint64_t(probability * 4294967296.0); }
 
 private:
   std::uint64_t state;
