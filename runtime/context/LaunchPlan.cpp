@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <tuple>
 
 namespace coll {
 namespace {
@@ -81,6 +80,16 @@ LaunchPlan::LaunchPlan(const Manifest &manifest) : manifest(manifest), domain(si
     if (other.rows) matrices.push_back(rowsOf(other.extents, other.split, other.capacity, other.rowUnit));
   for (const Manifest::Argument &argument : manifest.arguments) arguments.push_back(sizeOfExtents(argument.extents));
   for (const Manifest::OtherDomain &other : manifest.otherDomains) others.push_back(sizeOfExtents(other.extents));
+  for (const auto &[left, right] : manifest.inplace)
+    inplace.push_back({argumentOf(left), argumentOf(right), left.ends_with("[me]"), right.ends_with("[me]")});
+}
+
+/// The argument of `y` or `y[me]`.
+std::size_t LaunchPlan::argumentOf(std::string_view side) const {
+  const std::string_view name = side.substr(0, side.find('['));
+  const auto found = std::find_if(manifest.arguments.begin(), manifest.arguments.end(),
+                                  [&](const Manifest::Argument &argument) { return argument.name == name; });
+  return std::size_t(found - manifest.arguments.begin());
 }
 
 LaunchPlan::Rows LaunchPlan::rowsOf(const std::vector<std::string> &names, bool split, std::uint64_t capacity, unsigned unit) const {
@@ -94,20 +103,13 @@ LaunchPlan::Size LaunchPlan::sizeOfExtents(const std::vector<std::string> &names
     if (found != manifest.extents.end())
       size.extents.push_back(unsigned(found - manifest.extents.begin()));
     else if (isComputed(name))
-      size.computed.push_back(name);
+      size.computed.emplace_back(name, manifest.extents, std::uint64_t(manifest.ranks));
     else if (name == "N")
       size.constant *= manifest.ranks;
     else if (!name.empty() && std::isdigit(static_cast<unsigned char>(name[0])))
       size.constant *= std::stoull(name);
   }
   return size;
-}
-
-std::uint64_t LaunchPlan::computedExtent(std::string_view text, std::span<const std::uint64_t> extents) const {
-  return extentValue(text, [&](std::string_view name) -> std::uint64_t {
-    const auto found = std::find(manifest.extents.begin(), manifest.extents.end(), name);
-    return found == manifest.extents.end() ? manifest.ranks : extents[std::size_t(found - manifest.extents.begin())];
-  });
 }
 
 /// `M = 5, K = 3`: the free extents that some are made of.
@@ -119,14 +121,20 @@ static std::string valuesIn(const Manifest &manifest, const std::vector<std::str
   return text;
 }
 
+/// The first extent of an argument that is worked out to be too large.
+static Error beyond64Bits(const Manifest &manifest, const Manifest::Argument &argument, std::size_t computed,
+                          std::span<const std::uint64_t> extents) {
+  const auto text = std::find_if(argument.extents.begin(), argument.extents.end(),
+                                 [&](const std::string &extent) { return isComputed(extent) && computed-- == 0; });
+  return {Error::Code::BadInput, "`" + manifest.member + "`: the extent `" + *text + "` of `" + argument.name +
+                                     "` is beyond 64 bits, with " + valuesIn(manifest, {*text}, extents)};
+}
+
 /// Extents that are worked out are numbers of 64 bits, as the kernel counts in those.
 Result<void> LaunchPlan::checkComputed(std::span<const std::uint64_t> extents) const {
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    for (const std::string &text : arguments[i].computed) {
-      if (computedExtent(text, extents) != UINT64_MAX) continue;
-      return Error{Error::Code::BadInput, "`" + manifest.member + "`: the extent `" + text + "` of `" + manifest.arguments[i].name +
-                                              "` is beyond 64 bits, with " + valuesIn(manifest, {text}, extents)};
-    }
+    for (std::size_t c = 0; c < arguments[i].computed.size(); ++c)
+      if (arguments[i].computed[c].value(extents) == UINT64_MAX) return beyond64Bits(manifest, manifest.arguments[i], c, extents);
   return {};
 }
 
@@ -137,8 +145,8 @@ std::uint64_t LaunchPlan::product(const Size &size, std::span<const std::uint64_
     if (extents[extent] == 0) return 0;
     large |= __builtin_mul_overflow(value, extents[extent], &value);
   }
-  for (const std::string &text : size.computed) {
-    const std::uint64_t factor = computedExtent(text, extents);
+  for (const ExtentSteps &steps : size.computed) {
+    const std::uint64_t factor = steps.value(extents);
     if (factor == 0) return 0;
     large |= __builtin_mul_overflow(value, factor, &value);
   }
@@ -230,15 +238,15 @@ Result<void> LaunchPlan::checkOverlap(int rank, std::size_t i, std::size_t j, st
   };
   if (begin(i) >= begin(j) + bytes(j) || begin(j) >= begin(i) + bytes(i)) return {};
   std::string allowed;
-  for (const auto &[left, right] : manifest.inplace)
-    for (const auto &[a, b, name, otherName] : {std::tuple(i, j, &left, &right), std::tuple(j, i, &left, &right)}) {
-      const bool leftIsRow = name->ends_with("[me]"), rightIsRow = otherName->ends_with("[me]");
-      if (name->substr(0, name->find('[')) != manifest.arguments[a].name ||
-          otherName->substr(0, otherName->find('[')) != manifest.arguments[b].name)
-        continue;
-      if (begin(a) + (leftIsRow ? rank * bytes(b) : 0) == begin(b) + (rightIsRow ? rank * bytes(a) : 0)) return {};
-      allowed = *name + " = " + *otherName;
-    }
+  for (const InPlace &pair : inplace) {
+    const bool asWritten = pair.left == i && pair.right == j;
+    if (!asWritten && (pair.left != j || pair.right != i)) continue;
+    const std::uint64_t leftAt = pair.leftIsRow ? rank * bytes(pair.right) : 0;
+    const std::uint64_t rightAt = pair.rightIsRow ? rank * bytes(pair.left) : 0;
+    if (begin(pair.left) + leftAt == begin(pair.right) + rightAt) return {};
+    const auto &[left, right] = manifest.inplace[std::size_t(&pair - inplace.data())];
+    allowed = left + " = " + right;
+  }
   return Error{Error::Code::BadInput,
                "`" + manifest.member + "`: `" + one.name + "` and `" + other.name + "` overlap, and " +
                    (allowed.empty() ? "the contract has no `inplace` for them" : "not as `inplace(" + allowed + ")` says")};

@@ -2,6 +2,7 @@
 // and threads, and whether the kernel may take its quick path. Allocates nothing once it is made.
 #pragma once
 
+#include "coll/Extent.h"
 #include "coll/coll.h"
 
 #include <array>
@@ -49,7 +50,7 @@ LaunchShape chooseRowShape(std::uint64_t rows, std::uint64_t packetsOfRow, const
 /// That elements, of which `what` says how many, are more than the mailboxes of a member are made for.
 Error beyondCapacity(const Manifest &manifest, const std::string &what, std::uint64_t capacity);
 
-/// A manifest, prepared for launches.
+/// A manifest, prepared for launches: what it has as text is read here, once; later it is only for messages.
 class LaunchPlan {
 public:
   explicit LaunchPlan(const Manifest &manifest);
@@ -95,14 +96,13 @@ private:
   struct Size {
     std::uint64_t constant = 1;
     std::vector<unsigned> extents;
-    std::vector<std::string> computed; ///< of others, as coll/Extent.h reads them
+    std::vector<ExtentSteps> computed; ///< others, which are worked out
   };
   std::uint64_t groupElements() const; ///< of as many packets as come together
   std::uint64_t packetsIn(std::uint64_t elements) const;
   std::uint64_t packetsOf(std::uint64_t elements, bool split) const;
   bool isWhole(std::uint64_t elements) const { return elements % std::max<std::uint64_t>(1, manifest.wholeUnit) == 0; }
   bool aligned(std::span<void *const> pointers) const;
-  std::uint64_t computedExtent(std::string_view text, std::span<const std::uint64_t> extents) const;
   Result<void> checkComputed(std::span<const std::uint64_t> extents) const;
   /// Vectors that go by rows.
   struct Rows {
@@ -120,7 +120,15 @@ private:
   Result<void> checkOverlap(int rank, std::size_t i, std::size_t j, std::span<void *const> pointers,
                             std::span<const std::uint64_t> extents) const;
 
+  /// A pair of arguments that may share memory, as Manifest::inplace says.
+  struct InPlace {
+    std::size_t left, right;
+    bool leftIsRow, rightIsRow; ///< of the rank's own row, `y[me]`
+  };
+  std::size_t argumentOf(std::string_view side) const;
+
   const Manifest &manifest;
+  std::vector<InPlace> inplace;
   Size domain;
   std::vector<Rows> matrices; ///< of the domains that go by rows
   std::vector<Size> arguments, others; ///< `others`: of Manifest::otherDomains

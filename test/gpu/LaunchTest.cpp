@@ -241,6 +241,58 @@ TEST(Plan, ProductsDoNotWrap) {
   EXPECT_EQ(plan.domainElements(none), 0u);
 }
 
+/// Extents that are worked out, among them each operator.
+const std::vector<std::string> kComputed = {"H/128", "2*M",     "(M+3)/4*2", "N*M-H", "M-H-1", "(M-1)-(H-2)",
+                                            "log2(M)", "M/(H+1)", "M/(H-H)",   "N+1",   "M*M"};
+
+TEST(Plan, WorksOutExtentsAsTheirTextSays) {
+  Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  manifest.extents = {"M", "H"};
+  for (const std::string &text : kComputed) {
+    manifest.arguments[0].extents = {text};
+    const LaunchPlan plan(manifest);
+    for (const std::uint64_t m : {std::uint64_t(0), std::uint64_t(1), std::uint64_t(1000), std::uint64_t(1) << 40, UINT64_MAX})
+      for (const std::uint64_t h : {std::uint64_t(0), std::uint64_t(2), std::uint64_t(384)}) {
+        const std::uint64_t extents[] = {m, h};
+        const auto valueOf = [&](std::string_view name) { return name == "M" ? m : name == "H" ? h : 2; };
+        EXPECT_EQ(plan.argumentElements(0, extents), extentValue(text, valueOf)) << text << " " << m << " " << h;
+      }
+  }
+}
+
+/// What a launch needs of texts is read when the plan is made: changed later they are as good as what they were.
+TEST(Plan, ReadsNoTextAtALaunch) {
+  Manifest manifest = test::sampleAllreduce("oneshot", 2).manifest;
+  manifest.extents = {"M", "H"};
+  const auto give = [&](const std::string &text) {
+    manifest.domain.extents = {text};
+    for (Manifest::Argument &argument : manifest.arguments) argument.extents = {text};
+  };
+  void *pointers[] = {reinterpret_cast<void *>(0x100000), reinterpret_cast<void *>(0x200000)};
+  void *shared[] = {pointers[0], pointers[0]};
+  for (const std::string &text : {std::string("2*(M+H/128)"), std::string("M")}) {
+    give(text);
+    const LaunchPlan plan(manifest);
+    const std::uint64_t extents[] = {100, 1280}, elements = plan.domainElements(extents), packets = plan.packets(extents);
+    const LaunchShape shape = plan.shape(extents, roomy());
+    EXPECT_EQ(elements, text == "M" ? 100u : 220u);
+    give("M*M*M*M*M*M*M*M*M*M");
+    manifest.extents = {"a", "b"};
+    manifest.inplace = {{"a", "b"}};
+    EXPECT_EQ(plan.domainElements(extents), elements);
+    EXPECT_EQ(plan.argumentElements(1, extents), elements);
+    EXPECT_EQ(plan.packets(extents), packets);
+    EXPECT_EQ(plan.shape(extents, roomy()).grid, shape.grid);
+    EXPECT_TRUE(plan.check(0, pointers, extents));
+    EXPECT_TRUE(plan.check(0, shared, extents));
+    EXPECT_FALSE(LaunchPlan(manifest).check(0, shared, extents)); // which the new texts do not allow
+    EXPECT_TRUE(plan.onePacket(pointers, extents, shape));
+    EXPECT_NE(LaunchPlan(manifest).domainElements(extents), elements); // as the new texts say
+    manifest.extents = {"M", "H"};
+    manifest.inplace = {{"y", "x"}};
+  }
+}
+
 TEST(Values, NarrowFloatsRoundTrip) {
   for (DType type : {DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2})
     for (std::uint64_t bits = 0; bits < 1u << 8 * sizeOf(type); ++bits) {

@@ -130,8 +130,12 @@ TEST(EmulatorNumbers, Float8ToFloatAndBack) {
     const float a = asFloat(fromE4m3[bits]), b = asFloat(fromE5m2[bits]);
     ASSERT_EQ(a != a, (bits & 0x7f) == 0x7f) << std::hex << bits;
     ASSERT_EQ(b != b, (bits & 0x7f) > 0x7c) << std::hex << bits;
-    if (a == a) ASSERT_EQ(e4m3(a), bits) << std::hex << bits;
-    if (b == b) ASSERT_EQ(e5m2(b), bits) << std::hex << bits;
+    if (a == a) {
+      ASSERT_EQ(e4m3(a), bits) << std::hex << bits;
+    }
+    if (b == b) {
+      ASSERT_EQ(e5m2(b), bits) << std::hex << bits;
+    }
   }
 }
 

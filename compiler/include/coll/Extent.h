@@ -1,9 +1,14 @@
 // An extent as text, such as `M`, `N`, `128`, `H/16` or `(2*M)+1`: what it comes to, and what it is made of.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace coll {
 
@@ -66,29 +71,90 @@ private:
   }
 };
 
-/// What an extent comes to where `valueOf(name)` gives that of each name, `N` among them. What would be less than 0 is 0,
-/// quotients and logarithms are rounded down, of and by 0 they are 0. Once 64 bits are too few it is the largest number.
+/// The arithmetic of extents, and whether 64 bits were too few once. What would be less than 0 is 0, quotients and logarithms
+/// are rounded down, of and by 0 they are 0.
+struct ExtentArithmetic {
+  bool large = false;
+
+  std::uint64_t log2(std::uint64_t n) const { return n ? std::uint64_t(63 - __builtin_clzll(n)) : 0; }
+  std::uint64_t binary(char op, std::uint64_t a, std::uint64_t b) {
+    std::uint64_t value = 0;
+    if (op == '+') large |= __builtin_add_overflow(a, b, &value);
+    else if (op == '*') large |= __builtin_mul_overflow(a, b, &value);
+    else if (op == '-') value = a > b ? a - b : 0;
+    else value = b ? a / b : 0;
+    return value;
+  }
+};
+
+/// What an extent comes to where `valueOf(name)` gives that of each name, `N` among them. Once 64 bits are too few it is the
+/// largest number.
 template <class ValueOf>
 std::uint64_t extentValue(std::string_view extent, const ValueOf &valueOf) {
-  struct Numbers {
+  struct Numbers : ExtentArithmetic {
     const ValueOf &valueOf;
-    bool large = false;
 
+    explicit Numbers(const ValueOf &v) : valueOf(v) {}
     std::uint64_t number(std::uint64_t n) { return n; }
     std::uint64_t named(std::string_view name) { return valueOf(name); }
-    std::uint64_t log2(std::uint64_t n) { return n ? std::uint64_t(63 - __builtin_clzll(n)) : 0; }
-    std::uint64_t binary(char op, std::uint64_t a, std::uint64_t b) {
-      std::uint64_t value = 0;
-      if (op == '+') large |= __builtin_add_overflow(a, b, &value);
-      else if (op == '*') large |= __builtin_mul_overflow(a, b, &value);
-      else if (op == '-') value = a > b ? a - b : 0;
-      else value = b ? a / b : 0;
-      return value;
-    }
   } numbers{valueOf};
   const std::uint64_t value = ExtentReader<std::uint64_t, Numbers>(extent, numbers).read();
   return numbers.large ? UINT64_MAX : value;
 }
+
+/// An extent that has been read, to be worked out again and again without its text. Working it out allocates nothing.
+class ExtentSteps {
+public:
+  /// `names` are the free extents; every other name is `N`.
+  ExtentSteps(std::string_view extent, std::span<const std::string> names, std::uint64_t n) {
+    Recorder recorder{{}, names, n};
+    ExtentReader<Recorder::Written, Recorder>(extent, recorder).read();
+    steps = std::move(recorder.steps);
+  }
+
+  /// As extentValue; `values` of the free extents, in their order.
+  std::uint64_t value(std::span<const std::uint64_t> values) const {
+    ExtentArithmetic arithmetic;
+    std::size_t end = steps.size();
+    const std::uint64_t result = operand(end, values, arithmetic);
+    return arithmetic.large ? UINT64_MAX : result;
+  }
+
+private:
+  /// Operands stand before their operators.
+  struct Step {
+    enum Kind : char { Number, Named, Log2, Binary } kind;
+    char op = 0;
+    std::uint64_t number = 0; ///< a number, or the place of a free extent
+  };
+  struct Recorder {
+    struct Written {};
+    std::vector<Step> steps;
+    std::span<const std::string> names;
+    std::uint64_t n;
+
+    Written add(Step step) { return steps.push_back(step), Written(); }
+    Written number(std::uint64_t of) { return add({Step::Number, 0, of}); }
+    Written named(std::string_view name) {
+      const auto found = std::find(names.begin(), names.end(), name);
+      return found == names.end() ? number(n) : add({Step::Named, 0, std::uint64_t(found - names.begin())});
+    }
+    Written log2(Written) { return add({Step::Log2}); }
+    Written binary(char op, Written, Written) { return add({Step::Binary, op}); }
+  };
+
+  /// Of the step before `end`, which moves to where its operands begin.
+  std::uint64_t operand(std::size_t &end, std::span<const std::uint64_t> values, ExtentArithmetic &arithmetic) const {
+    const Step &step = steps[--end];
+    if (step.kind == Step::Number) return step.number;
+    if (step.kind == Step::Named) return values[step.number];
+    const std::uint64_t last = operand(end, values, arithmetic);
+    return step.kind == Step::Log2 ? arithmetic.log2(last)
+                                   : arithmetic.binary(step.op, operand(end, values, arithmetic), last);
+  }
+
+  std::vector<Step> steps;
+};
 
 /// Calls `visit(name)` for `N` and each free extent in it.
 template <class Visit>
