@@ -60,6 +60,9 @@ private:
       } else if (Block *body = bodyOf(stmt)) {
         waited |= waits(*body); // in the iteration before
         outer(*body, waited);
+      } else if (const auto *await = std::get_if<Await>(&stmt.op())) {
+        // What others then know of the count, they know by what is sent from here.
+        waited |= adds(program.mailboxes[await->box].sync);
       }
       out.push_back(std::move(stmt));
     }
