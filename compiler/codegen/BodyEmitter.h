@@ -100,6 +100,7 @@ private:
   };
   KeptHere keptIn(const PacketLoop &loop) const;
   void putKept(const PacketLoop &loop);
+  void forgetVariables();
   /// How many packets a vector has.
   std::string packetsOf(const Length &domain) const;
   std::string domainText(const Length &domain) const;

@@ -13,6 +13,7 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
   declareCredits(loop);
   if (loop.rows) {
     emitRows(*this, loop);
+    forgetVariables();
     begun = true;
     return;
   }
@@ -27,6 +28,15 @@ void BodyEmitter::packetLoop(const PacketLoop &loop) {
   block(loop.body);
   putKept(loop);
   out.close("});");
+  forgetVariables();
+}
+
+/// What another loop gives a variable that none is left of this one's is a variable of its own there.
+void BodyEmitter::forgetVariables() {
+  for (ValueId v = 0; v < ValueId(program.values.size()); ++v) {
+    if (!program.values[v].variable || program.values[v].kept) continue;
+    valueNames.erase(v), declaredElements.erase(v), computed.forget(v);
+  }
 }
 
 BodyEmitter::KeptHere BodyEmitter::keptIn(const PacketLoop &loop) const {

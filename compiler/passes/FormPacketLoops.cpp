@@ -29,7 +29,7 @@ private:
   Program &program;
   Context &context;
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
-  std::vector<ValueId> definedHere;
+  std::vector<ValueId> definedHere, assigned; ///< in this loop, for sure; variables, anywhere so far
   std::map<ValueId, ValueId> madeHere; ///< what was made once more for this loop, by what it stands for
   std::map<ValueId, Stmt> again; ///< what can be made once more: loads of inputs, which nobody writes, and numbers
 
@@ -141,6 +141,11 @@ private:
     };
     look(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, look);
+    const auto note = [&](const Stmt &s) {
+      if (const auto *assign = std::get_if<Assign>(&s.op())) assigned.push_back(assign->variable);
+    };
+    note(stmt);
+    if (const Block *body = bodyOf(stmt)) walk(*body, note);
   }
 
   /// Makes every value that the statement takes from outside this loop anew in it.
@@ -151,6 +156,15 @@ private:
     };
     defined(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, defined);
+    // What a condition or a loop may leave as it is, is taken from before.
+    const auto leaves = [&](const Stmt &s) {
+      const auto *assign = std::get_if<Assign>(&s.op());
+      if (!assign || !llvm::is_contained(assigned, assign->variable)) return;
+      llvm::erase_value(inside, assign->variable);
+      foreign.push_back(assign->variable);
+    };
+    if (const Block *body = bodyOf(stmt)) walk(*body, leaves);
+    llvm::erase_if(foreign, [&](ValueId v) { return llvm::is_contained(definedHere, v); });
     usesOf(stmt, [&](ValueId v) {
       if (v != kNone && !llvm::is_contained(definedHere, v) && !llvm::is_contained(inside, v) &&
           !llvm::is_contained(foreign, v))
