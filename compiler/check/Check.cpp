@@ -8,6 +8,7 @@
 #include "check/Report.h"
 #include "check/Scalars.h"
 #include "check/Streams.h"
+#include "check/ZeroSigns.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Sequence.h"
@@ -40,6 +41,7 @@ public:
 private:
   Verdict decide() {
     if (auto r = refuteByPlatform(program, options)) return refuted(std::move(*r));
+    if (auto r = refuteZeroSigns(program)) return refuted(std::move(*r));
     for (const Extents &counts : options.counts.empty() ? countClasses(program) : options.counts)
       sizes.emplace_back(expansion, counts);
     classes = classify(expansion, sizes);
