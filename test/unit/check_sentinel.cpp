@@ -98,11 +98,12 @@ ir::Program twoShotSentinel(const ClearedTwoShot &o) {
   return b.finish(block(b.packets(piece(M, num(0)), std::move(body))));
 }
 
-/// All-gather round a ring, every slot cleared after it has been handed on.
+/// All-gather round a ring, every slot cleared after it has been handed on. It has no promise: see CopiesAreNotBitForBit.
 ir::Program ring(int ranks) {
   ir::Program p = ringAllGather(ranks);
   p.mailboxes[0].sync = ir::Sync::Sentinel;
   p.mailboxes[0].canonical = true;
+  p.ensures.clear();
   for (ir::Stmt &s : p.body)
     if (auto *loop = std::get_if<ir::PacketLoop>(&s.op()))
       for (int i = 0; i + 1 < ranks; ++i) loop->body.push_back(ir::Clear{0, num(i), 0});
@@ -129,6 +130,13 @@ TEST_P(CheckSentinel, TwoShotNeedsTwoCopiesOrAFence) {
 
 TEST_P(CheckSentinel, RingNeedsTwoCopies) {
   EXPECT_EQ(verdict(ring(GetParam())).copies, Copies{2});
+}
+
+// -0.0 comes as +0.0.
+TEST_P(CheckSentinel, CopiesAreNotBitForBit) {
+  ir::Program p = ring(GetParam());
+  p.ensures = ringAllGather(GetParam()).ensures;
+  EXPECT_EQ(verdict(p).refutation.value_or(Refutation()).kind, Kind::NoSpareValue);
 }
 
 TEST(CheckSentinel, OneCopyOfOneShotIsOverwritten) {
