@@ -101,6 +101,7 @@ enum class Function {
   PerTensor,
   Group,
   Prefix,
+  PrefixRows,
   Chunks,
   Split,
   SplitRows,

@@ -262,7 +262,11 @@ bool Dataflow::perform(int rank, const Step &step) {
 void Dataflow::load(int rank, const Step &step, std::uint64_t n) {
   Rank &r = ranks[rank];
   if (step.everyRow) return loadRow(rank, step);
-  if (step.perRow) return loadColumn(rank, step);
+  if (step.perRow) {
+    loadColumn(rank, step);
+    if (step.counts != ir::kNone && !refutation) cut(rank, step);
+    return;
+  }
   const std::uint64_t base = sizes.begin(step);
   if (base + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
@@ -281,7 +285,7 @@ void Dataflow::cut(int rank, const Step &step) {
   if (step.detail < 0 || element >= storage[rank].size(step.counts))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.counts].name + "` is read past its end", "");
-  value(r, step.value) = symbols.prefix(value(r, step.value), symbols.input(rank, step.counts), step.detail);
+  value(r, step.value) = symbols.prefix(value(r, step.value), symbols.input(rank, step.counts), step.detail, step.countsRows);
 }
 
 /// The thread of packet 0 does it, whose message it is.
@@ -336,15 +340,14 @@ void Dataflow::storeRows(int rank, const Step &step) {
   Rank &r = ranks[rank];
   const Content &of = value(r, step.a);
   const std::uint64_t begin = sizes.begin(step), n = sizes.elements(step.rows, step.number);
-  const bool isPart = expansion.lengths[step.rows].kind != ir::Length::Kind::Whole;
-  if (isPart ? begin + n > storage[rank].size(step.buffer) : n != storage[rank].size(step.buffer))
+  if (step.isSlice ? begin + n > storage[rank].size(step.buffer) : n != storage[rank].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` has not one element for each row", "");
   if (n == 0) return;
   const Segment first = of.front();
   const std::int64_t shift = first.shift - std::int64_t(sizes.pieceBegin(step.length, step.piece));
-  const Segment rows{0, n, symbols.apply(Symbols::kOfRow, first, shift).node,
-                     std::int64_t(sizes.pieceBegin(step.rows, step.number))};
+  const Segment number = symbols.ofRows(first.node, shift);
+  const Segment rows{0, n, number.node, number.shift + std::int64_t(sizes.pieceBegin(step.rows, step.number))};
   storage[rank].peek(step.buffer, begin, begin + n, scratch);
   const bool same = scratch.size() == 1 && scratch.front().node == rows.node && scratch.front().shift == rows.shift;
   if (of.size() == 1 && r.packets == 0) return conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, begin, 0, n, {rows}));

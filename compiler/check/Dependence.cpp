@@ -45,7 +45,7 @@ void Dependence::follow(Step &step, int rank, Of leaves, std::vector<int> &from)
   case Kind::Poll: result = own ? of(step.a) : entryOf({}); break;
   case Kind::Send:
     result = of(step.a);
-    if (result != kUnknown && !program.mailboxes[std::size_t(step.box)].counted) (leaves == Of::Reads ? step.mark : step.loads) = result;
+    if (result != kUnknown && !Expansion::isOfOneThread(program.mailboxes[std::size_t(step.box)])) (leaves == Of::Reads ? step.mark : step.loads) = result;
     break;
   case Kind::Fold: result = step.first ? of(step.a) : both(of(step.value), of(step.a)); break;
   case Kind::Combine: result = both(of(step.a), of(step.b)); break;

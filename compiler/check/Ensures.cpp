@@ -107,9 +107,11 @@ private:
     Content expected = values.back();
     if (e.formula.back().spread != ir::Spread::Element) {
       if (elements == 0) return true; // of rows without elements nothing is promised
-      const Segment first = expected.front();
-      expected.assign(1, {0, n, symbols.apply(Symbols::kOfRow, first, first.shift).node, 0});
+      const Segment first = expected.front(), number = symbols.ofRows(first.node, first.shift);
+      expected.assign(1, {0, n, number.node, number.shift});
     }
+    for (Segment &s : expected)
+      if (e.count) cut(e, scope(e, me, variable, -1), s);
     Match match(symbols, program.dtype, anyOrder || program.order != "ascending");
     std::vector<Match::Tree> found;
     for (std::size_t i = 0, j = 0; i < held.size() && j < expected.size();) {
@@ -252,7 +254,7 @@ private:
   /// Promised is only as much as a number of an input says.
   void cut(const ir::Ensures &e, const ir::Index::Lookup &lookup, Segment &expected) {
     const Node counts = symbols.input(int(e.countFrom.evaluate(lookup).value_or(0)), e.count->buffer);
-    expected.node = symbols.prefix({expected}, counts, begin(*e.count, lookup)).front().node;
+    expected.node = symbols.prefix({expected}, counts, begin(*e.count, lookup), e.countsRows).front().node;
   }
 
   static bool sameNode(const Segment &a, const Segment &b) { return a.node == b.node && a.shift == b.shift; }

@@ -225,7 +225,7 @@ private:
           step.everyRow = s.everyRow, step.perRow = s.perRow;
           if (s.everyRow || s.perRow) step.rows = step.length, setLength(step, program.values[s.result].length);
           if (const auto &count = program.values[s.result].count)
-            step.counts = count->element.buffer, step.detail = wholeNumber(count->element.index);
+            step.counts = count->element.buffer, step.detail = wholeNumber(count->element.index), step.countsRows = count->rows;
           emit(step);
         },
         [&](const ir::StoreCount &s) {

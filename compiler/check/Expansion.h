@@ -52,7 +52,8 @@ struct Step {
   int piece = 0;  ///< which, if that length is a Piece
   int number = 0; ///< of a row or piece; of a Clear, how many launches behind
   int rows = 0;    ///< in Expansion::lengths
-  int counts = ir::kNone; ///< of a Load: the buffer whose element `detail` says how much of the slice is loaded
+  int counts = ir::kNone; ///< of a Load: the buffer whose element `detail` says how much of the slice is loaded,
+  bool countsRows = false; ///< or how many of its rows
   ir::Function function{}; ///< of a Map
   DType type{}, from{}; ///< of its result and its operands
   int code = 0;
@@ -103,6 +104,9 @@ struct Expansion {
     const ir::Sync sync = program->mailboxes[boxOf(slot)].sync;
     return sync != ir::Sync::Barrier && sync != ir::Sync::Flag && sync != ir::Sync::Counter;
   }
+  /// Whether many threads wait for a line that is another's: the length of a message, the number of a row or group.
+  static bool isOfOneThread(const ir::Mailbox &box) { return box.counted || box.spread != ir::Spread::Element; }
+  bool isOfOneThread(int slot) const { return isOfOneThread(program->mailboxes[std::size_t(boxOf(slot))]); }
   /// Whether what is sent to a slot is added to what is there.
   bool adds(int slot) const { return ir::adds(program->mailboxes[boxOf(slot)].sync); }
 };

@@ -31,8 +31,8 @@ bool Match::same(const Value &is, const Value &promised) {
 bool Match::sameOperands(const Value &is, const Value &promised) {
   const Symbols::Operation *has = symbols.operation(is.first), &should = *symbols.operation(promised.first);
   if (!has || has->op != should.op || has->left == ir::kNone || should.left == ir::kNone) return false;
-  const bool two = has->right != ir::kNone && has->op != Symbols::kPrefix;
-  if (two != (should.right != ir::kNone && should.op != Symbols::kPrefix)) return false;
+  const bool two = has->right != ir::kNone && !Symbols::isPrefix(has->op);
+  if (two != (should.right != ir::kNone && !Symbols::isPrefix(should.op))) return false;
   if (!two) return has->delta == should.delta && has->right == should.right && same(left(is), left(promised));
   if (same(left(is), left(promised)) && same(right(is), right(promised))) return true;
   const bool either = has->op < Symbols::kMaps; // a op b is b op a

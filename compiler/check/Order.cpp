@@ -62,13 +62,11 @@ void Order::reset() {
 }
 
 void Order::noteBegin(bool ofLaunch) {
-  if (!expansion.program->hasCounts()) return;
+  if (llvm::none_of(expansion.program->mailboxes, [](const ir::Mailbox &box) { return Expansion::isOfOneThread(box); })) return;
   if (!ofLaunch) snapshots = begun;
   else for (Chain &c : chains) c.begun = snapshot(c);
   begun = snapshots;
 }
-
-bool Order::isCounted(int slot) const { return expansion.program->mailboxes[expansion.boxOf(slot)].counted; }
 
 Order::Slot &Order::slot(const ScheduledEvent &e, int behind) {
   const int all = copies[expansion.boxOf(e.slot)], copy = (launch + (all - behind % all)) % all;
@@ -188,9 +186,9 @@ void Order::send(const ScheduledEvent &e, Chain &c) {
   if (!s.cleared) return report(Refutation::Kind::StaleSentinel, *s.event, epochOf(s.tick), e);
   s.readings.clear();
   s.cleared = expansion.program->mailboxes[expansion.boxOf(e.slot)].sync != ir::Sync::Sentinel;
-  // The line with a message's length is another thread's, and may be all that there is: what that thread knows for sure is
-  // what all did when the launch began.
-  if (expansion.shows(e.slot)) s.snapshot = isCounted(e.slot) ? c.begun : snapshotOf(e, c);
+  // The line with a message's length, or with the number of a row, is another thread's, and may be all that there is: what that
+  // thread knows for sure is what all did when the launch began.
+  if (expansion.shows(e.slot)) s.snapshot = expansion.isOfOneThread(e.slot) ? c.begun : snapshotOf(e, c);
   s.event = &e;
   s.component = c.own;
   s.tick = c.seen[c.own];

@@ -173,7 +173,6 @@ private:
   Slot &slot(const ScheduledEvent &e, int behind = 0);
   Additions &additionsOf(const Slot &s) { return additions[std::size_t(&s - slots.data())]; }
   void forgetEarlier(Readings &readings) const;
-  bool isCounted(int slot) const;
   /// Components of a clock: what strands have done, those of one thread map together unless `exact`; then what
   /// iterations of their branches have.
   int each() const { return exact ? strands : expansion.maps; }

@@ -32,13 +32,28 @@ void append(Content &content, Segment segment) {
   content.push_back(segment);
 }
 
+const Symbols::Operation *Symbols::prefixOf(Node node, int code) const {
+  const Operation *o = operation(node);
+  if (!o || !isPrefix(o->op)) return nullptr;
+  return code < kRows || o->op == kPrefixRows ? o : nullptr; // whole rows are as good for what goes by rows
+}
+
 Segment Symbols::combine(ReduceOp op, const Segment &a, const Segment &b) {
   // a op b has the bits of b op a, for all operators and types: one node for both.
   return std::tie(b.node, b.shift) < std::tie(a.node, a.shift) ? pair(int(op), b, a) : pair(int(op), a, b);
 }
 
 /// What is made of two, over the elements of `a`.
-Segment Symbols::pair(int code, const Segment &a, const Segment &b) {
+Segment Symbols::pair(int code, Segment a, Segment b) {
+  const Operation *x = prefixOf(a.node, code), *y = prefixOf(b.node, code);
+  if (const Operation *has = x ? x : y; has && (!x || !y || (x->op == y->op && x->right == y->right && x->delta == y->delta))) {
+    const Operation prefix = *has;
+    if (x) a.node = x->left;
+    if (y) b.node = y->left;
+    Segment of = code < kMaps ? combine(ReduceOp(code), a, b) : pair(code, a, b);
+    of.node = intern({prefix.op, of.node, prefix.right, prefix.delta});
+    return of;
+  }
   const bool leftHas = !hasNoPlace(a.node), rightHas = !hasNoPlace(b.node);
   const std::int64_t delta = leftHas && rightHas ? b.shift - a.shift : 0;
   return {a.begin, a.end, intern({code, a.node, b.node, delta}), leftHas ? a.shift : rightHas ? b.shift : 0};
@@ -90,6 +105,12 @@ void Symbols::grow() {
 }
 
 Segment Symbols::apply(int code, const Segment &of, std::int64_t detail) {
+  if (const Operation *has = prefixOf(of.node, code)) {
+    const Operation prefix = *has;
+    Segment made = apply(code, {of.begin, of.end, prefix.left, of.shift}, detail);
+    made.node = intern({prefix.op, made.node, prefix.right, prefix.delta});
+    return made;
+  }
   return {of.begin, of.end, intern({code, of.node, ir::kNone, detail}), of.shift};
 }
 
@@ -98,14 +119,25 @@ void Symbols::apply(int code, const Content &of, Content &out, std::int64_t deta
   for (const Segment &s : of) append(out, apply(code, s, detail));
 }
 
-Content Symbols::prefix(const Content &of, Node counts, std::int64_t element) {
+Segment Symbols::ofRows(Node node, std::int64_t shift) {
+  if (const Operation *has = prefixOf(node, kOfRow)) {
+    const Operation prefix = *has;
+    Segment of = ofRows(prefix.left, shift);
+    of.node = intern({prefix.op, of.node, prefix.right, prefix.delta});
+    return of;
+  }
+  if (const Operation *o = operation(node); o && o->op == kSpread && shift == 0) return {0, 0, o->left, o->delta};
+  return {0, 0, intern({kOfRow, node, ir::kNone, shift}), 0};
+}
+
+Content Symbols::prefix(const Content &of, Node counts, std::int64_t element, bool rows) {
   Content out;
-  for (const Segment &s : of) append(out, {s.begin, s.end, intern({kPrefix, s.node, counts, element}), s.shift});
+  for (const Segment &s : of) append(out, {s.begin, s.end, intern({rows ? kPrefixRows : kPrefix, s.node, counts, element}), s.shift});
   return out;
 }
 
 std::optional<Segment> Symbols::countOf(Node node) const {
-  if (node < firstOperation || operations[node - firstOperation].op != kPrefix) return std::nullopt;
+  if (node < firstOperation || !isPrefix(operations[node - firstOperation].op)) return std::nullopt;
   const Operation &o = operations[node - firstOperation];
   return Segment{0, 1, o.right, o.delta};
 }
@@ -116,13 +148,13 @@ Content Symbols::everywhere(Code code, std::int64_t detail) {
 
 bool Symbols::isNumber(const Operation &o) const {
   if (o.op >= kConstant) return true;
-  if (o.op == kPrefix || o.left == ir::kNone) return false;
+  if (isPrefix(o.op) || o.left == ir::kNone) return false;
   return isEverywhere(o.left) && (o.right == ir::kNone || isEverywhere(o.right));
 }
 
 bool Symbols::isPlaceless(const Operation &o) const {
   if (o.op >= kConstant || o.op == kEveryRow) return true;
-  if (o.op == kPrefix || o.left == ir::kNone) return false;
+  if (isPrefix(o.op) || o.left == ir::kNone) return false;
   return hasNoPlace(o.left) && (o.right == ir::kNone || hasNoPlace(o.right));
 }
 
@@ -130,7 +162,7 @@ bool Symbols::isA(Node node, DType type) const {
   if (node == kUnwritten) return false;
   if (node < firstOperation) return program.buffers[(node - 1) % buffers].dtype == type;
   const Operation &o = operations[node - firstOperation];
-  return o.op == kConverts + int(type) || ((o.op == kEveryRow || o.op == kSpread) && isA(o.left, type));
+  return o.op == kConverts + int(type) || ((o.op == kEveryRow || o.op == kSpread || isPrefix(o.op)) && isA(o.left, type));
 }
 
 void Symbols::map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out) {
@@ -164,8 +196,8 @@ std::string Symbols::text(Node node, std::int64_t at, unsigned depth) const {
   if (depth == 0) return "…";
   const std::string left = text(o.left, at, depth - 1);
   if (o.op == kEveryRow || o.op == kSpread) return left;
-  if (o.op == kPrefix) // the right side is an input
-    return left + " as far as " + program.buffers[(o.right - 1) % buffers].name + "[" + std::to_string(o.delta) +
+  if (isPrefix(o.op)) // the right side is an input
+    return left + (o.op == kPrefix ? " as far as " : " as many rows as ") + program.buffers[(o.right - 1) % buffers].name + "[" + std::to_string(o.delta) +
            "] of rank " + std::to_string((o.right - 1) / buffers) + " says";
   if (o.op == kOfRow) return "that of a row of " + left;
   if (o.op >= kFolds)
@@ -182,7 +214,7 @@ void Symbols::descend(Node &a, std::int64_t &atA, Node &b, std::int64_t &atB) co
   while (a >= firstOperation && b >= firstOperation) {
     const Operation &x = operations[a - firstOperation], &y = operations[b - firstOperation];
     const bool two = x.right != ir::kNone;
-    if (x.op != y.op || x.op >= kConstant || x.op == kPrefix || (!two && x.delta != y.delta)) return;
+    if (x.op != y.op || x.op >= kConstant || isPrefix(x.op) || (!two && x.delta != y.delta)) return;
     const bool left = x.left == y.left && atA == atB, right = x.right == y.right && atA + x.delta == atB + y.delta;
     if (!left && (!two || right)) {
       a = x.left, b = y.left;
@@ -216,7 +248,7 @@ Segment Symbols::exact(Node node, std::map<Node, Segment> &done) {
   Segment out{0, 1, node, 0};
   if (o.left != ir::kNone) {
     const Segment left = exact(o.left, done);
-    if (o.right == ir::kNone || o.op == kPrefix) {
+    if (o.right == ir::kNone || isPrefix(o.op)) {
       out = {0, 1, intern({o.op, left.node, o.right, o.delta}), left.shift};
     } else {
       Segment right = exact(o.right, done);

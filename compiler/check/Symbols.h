@@ -55,6 +55,7 @@ public:
     kConverts = 64,   ///< + DType
     kRows = 128,      ///< + RowOp; of groups of `delta` elements if that is not 0
     kPrefix = 144,    ///< the operand as far as element `delta` of the right one, a number, says
+    kPrefixRows,      ///< the same in rows
     kEveryRow = 160,  ///< element e is element e mod row + `delta` of the operand
     kOfRow,           ///< element r is that of row r, `delta` further
     kSpread,          ///< element e is that of its row's number, `delta` further
@@ -64,13 +65,19 @@ public:
     kArgument,        ///< number `delta` of Program::scalars
   };
 
+  static bool isPrefix(int op) { return op == kPrefix || op == kPrefixRows; }
+
   /// An operation of one operand; `detail` is what Code says of `delta`.
   Segment apply(int code, const Segment &of, std::int64_t detail = 0);
   void apply(int code, const Content &of, Content &out, std::int64_t detail = 0);
   /// A Map, of one or two operands of type `from`; `type` is that of its result.
   void map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out);
-  /// The begin of a vector, as long as an element of an input says; and what says how long a node is, if it is such.
-  Content prefix(const Content &of, Node counts, std::int64_t element);
+  /// What has element r of a node that is constant along rows for row r, `shift` elements further: a column where the rows are
+  /// its numbers.
+  Segment ofRows(Node node, std::int64_t shift);
+  /// The begin of a vector, as long as an element of an input says, or of as many rows; and what says how long a node is, if it
+  /// is such. What is computed of such vectors, element by element or row by row, is one itself.
+  Content prefix(const Content &of, Node counts, std::int64_t element, bool rows);
   std::optional<Segment> countOf(Node node) const;
   /// What is the same everywhere, for vectors of any length.
   Content everywhere(Code code, std::int64_t detail);
@@ -123,10 +130,12 @@ private:
   std::vector<bool> everywhereToo, placeless; ///< by operation
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
+  /// What says how long a node is; null if nothing does, or not of what `code` makes of it.
+  const Operation *prefixOf(Node node, int code) const;
   bool isNumber(const Operation &operation) const;
   bool isPlaceless(const Operation &operation) const;
   Segment exact(Node node, std::map<Node, Segment> &done);
-  Segment pair(int code, const Segment &a, const Segment &b);
+  Segment pair(int code, Segment a, Segment b);
   Node intern(const Operation &operation);
   void grow();
 };

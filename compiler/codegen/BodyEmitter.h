@@ -203,8 +203,17 @@ private:
   void loadMessage(const Load &load);
   /// What a statement reads from a `counted` mailbox, else kNone.
   ValueId messageRead(const Stmt &stmt) const;
+  /// What cuts a value: the name of its count, and what comes before a store of it where it goes by rows.
+  std::string countName(ValueId v) const;
+  std::string ifHasRow(ValueId v) const { return program.isOfRows(v) ? "if (row.number < " + countName(v) + ") " : ""; }
+  /// The most that a message may have.
+  std::string mostOf(const Length &length, bool rows) const;
+  void declareCount(const Load &load);
+  std::string placeInMessage(ValueId read) const;
   std::string packetInVector() const { return program.chunks ? slotPacket + ", i" : slotPacket; }
   void readMessage(ValueId result, MailboxId box, const Index &slot);
+  void declareMessage(ValueId read);
+  std::string messageText(ValueId result, MailboxId box, const Index &slot);
   void eachMessage(const ForRanks &loop, MailboxId box, ValueId own, ValueId result);
 
   // ---- EmitPlaces.cpp: names, indices, places ----
@@ -213,6 +222,9 @@ private:
   std::string hop(const Index &peer) const { return hopText(renamed(peer), scope); }
   std::string condition(const Index &index) const { return conditionText(renamed(index), scope); }
   std::string sendText(const Send &s, const std::string &hop);
+  /// The same of a number of each row or group, and what is read of such: templates and arguments of coll/row_numbers.h.
+  std::string sendNumberText(const Send &s, const std::string &hop);
+  std::string readNumberText(ValueId result, MailboxId box, const Index &slot);
   /// Where a slice begins.
   std::string base(const Slice &slice) const;
   /// ` * length`: from rows to elements, or to what there is one of for each row or group.
@@ -224,8 +236,8 @@ private:
   /// How many places after this rank a peer is.
   std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
   bool isPacket(ValueId v) const { return program.values[v].dtype == program.packetType(); }
-  /// How many elements a message of a value has: those that it is cut to, or all.
-  std::string lengthText(ValueId v) const;
+  /// How many elements, or rows, a message of a value has: those that it is cut to, or all.
+  std::string lengthText(ValueId v, bool rows) const;
   /// A value as a packet of a mailbox.
   std::string packetFor(MailboxId box, ValueId v);
   /// The type of a mailbox's elements, and of its packets.

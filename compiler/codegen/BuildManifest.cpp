@@ -74,6 +74,7 @@ void addPromises(const Ensures &e, int n, const Scalars &scalars, std::vector<Ma
         for (int r = 0; r < n; ++r) promise.sources.push_back(part(e.source, unsigned(r), lookup));
       else
         promise.sources.push_back(part(e.source, unsigned(e.from.evaluate(lookup).value_or(0)), lookup));
+      promise.countsRows = e.countsRows;
       if (e.count) promise.count = part(*e.count, unsigned(e.countFrom.evaluate(lookup).value_or(0)), lookup);
       promises.push_back(std::move(promise));
     }

@@ -97,7 +97,9 @@ private:
     text += box.copies == 1 ? "1 copy" : std::to_string(box.copies) + " copies, of which a launch uses its epoch mod " +
                                              std::to_string(box.copies);
     if (box.reuse == Reuse::Ack) text += "; filled again when its readers have said so";
-    if (box.counted) text += "; a message says how long it is";
+    if (box.counted) text += box.countsRows ? "; a message says how many rows it has" : "; a message says how long it is";
+    if (box.spread == Spread::Row) text += "; a line for the number of each row";
+    if (box.spread == Spread::Group) text += "; a line for the number of each group of " + std::to_string(box.group);
     return text + "; a slot holds " + std::to_string(box.lines * wireOf(box.sync).payloadBytes) + " bytes" + (box.dtype == program.packetType() ? "" : " of " + std::string(keyword(box.dtype)));
   }
 
@@ -183,7 +185,7 @@ private:
                                (box.flagOffset ? ", " + std::to_string(box.flagOffset) : "") + ">";
       if (box.payload && program.linesOf(box) > 1) type = "coll::wide::Mailbox<" + type + ", " + packetText(box.dtype) + ">";
       out.line("using " + name + " = " +
-               (box.counted ? std::string("coll::Counted") + (program.chunks ? "InChunks<" : "<") + type + ", " + countsText(box, number) + ">;"
+               (box.counted ? std::string("coll::Counted") + (program.chunks ? "InChunks<" : box.countsRows ? "Rows<" : "<") + type + ", " + countsText(box, number) + ">;"
                             : type + ";"));
       out.from(0);
     }
@@ -230,7 +232,7 @@ private:
     if (units > 1) return "coll::bulk::" + of + ", " + std::to_string(units) + ">";
     if (wire.together > 1 && bytes != 16) return "coll::wide::Line" + of + ", " + std::to_string(bytes) + ">";
     if (wire.together == 1) return (bytes > 16 ? "coll::wide::" : "coll::") + of + ", " + std::to_string(bytes) + ">";
-    const auto inLines = llvm::find_if(program.mailboxes, [](const Mailbox &box) { return box.payload && wireOf(box.sync).together > 1; });
+    const auto inLines = llvm::find_if(program.mailboxes, [](const Mailbox &box) { return Program::holdsPackets(box) && wireOf(box.sync).together > 1; });
     return std::string("coll::") + deviceNamespace(inLines->sync) + "::" + of + ">";
   }
 

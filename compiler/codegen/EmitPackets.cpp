@@ -245,7 +245,7 @@ void BodyEmitter::inner(const Stmt &stmt) {
   match(
       stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
       [&](const StoreCount &s) {
-        out.line("coll::storeCount(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ");");
+        out.line("coll::storeCount(launch, " + base(s.to) + ", i, " + countName(s.value) + ");");
       },
       [&](const Send &s) {
         if (s.own == kNone) return out.line(sendText(s, hop(s.peer)));

@@ -1,5 +1,7 @@
 #include "codegen/BodyEmitter.h"
 
+#include "ast/Type.h"
+
 #include <utility>
 
 namespace coll::codegen {
@@ -17,14 +19,36 @@ std::string BodyEmitter::text(const Index &index) const {
 }
 
 std::string BodyEmitter::sendText(const Send &s, const std::string &hop) {
-  const std::string inVector = program.mailboxes[s.box].counted && program.chunks ? ", i" : "";
+  const Mailbox &box = program.mailboxes[s.box];
+  if (box.spread != Spread::Element) return sendNumberText(s, hop);
+  const std::string inVector = box.counted && program.chunks ? ", i" : "";
+  const std::string count = box.counted ? (box.countsRows ? ", row.number, " : ", ") + lengthText(s.value, box.countsRows) : "";
   return boxName(s.box) + "::send(launch, " + hop + ", " + text(s.slot) + ", " + slotPacket + inVector + ", " +
-         packetFor(s.box, s.value) + (program.mailboxes[s.box].counted ? ", " + lengthText(s.value) : "") + ");";
+         packetFor(s.box, s.value) + count + ");";
 }
 
-std::string BodyEmitter::lengthText(ValueId v) const {
-  const auto count = countNames.find(v);
-  return count == countNames.end() ? "coll::u32(" + names.product(program.values[v].length.extents) + ")" : count->second;
+std::string BodyEmitter::sendNumberText(const Send &s, const std::string &hop) {
+  const Mailbox &box = program.mailboxes[s.box];
+  const bool group = box.spread == Spread::Group;
+  known(s.value);
+  const std::string wide = group ? ", " + std::string(cudaName(ast::accumulatorOf(program.values[s.value].dtype))) : "";
+  return "coll::send" + std::string(group ? "GroupNumber<" + std::to_string(box.group) + ", " : "Number<") + boxName(s.box) + ", " +
+         typeOf(s.box) + wide + ">(row, " + (group ? "k, " : "") + hop + ", " + text(s.slot) + ", " + withoutParentheses(computed.elements(s.value)) +
+         (box.counted ? ", " + lengthText(s.value, true) : "") + ");";
+}
+
+std::string BodyEmitter::readNumberText(ValueId result, MailboxId number, const Index &slot) {
+  const Mailbox &box = program.mailboxes[number];
+  const bool group = box.spread == Spread::Group;
+  std::string message;
+  if (box.counted) message = messageNames.at(result) + ", ", countNames[result] = messageNames.at(result) + ".count[0]";
+  return "coll::read" + std::string(group ? "GroupNumber<" + std::to_string(box.group) + ", " : "Number<") + boxName(number) + ", " +
+         typeOf(number) + ">(row, " + (group ? "k, " : "") + message + text(slot) +
+         (box.counted ? ", " + mostOf(program.values[result].length, true) : "") + ")";
+}
+
+std::string BodyEmitter::lengthText(ValueId v, bool rows) const {
+  return program.values[v].count ? countName(v) : "coll::u32(" + mostOf(program.values[v].length, rows) + ")";
 }
 
 std::string BodyEmitter::packetFor(MailboxId box, ValueId v) {

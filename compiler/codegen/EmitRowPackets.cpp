@@ -30,6 +30,7 @@ Expressions::Form RowsEmitter::formOf(const Stmt &stmt) const {
   using Form = Expressions::Form;
   if (const auto *load = std::get_if<Load>(&stmt.op())) return isNarrowType(load->from.buffer) ? Form::Packet : Form::Elements;
   const DType type = program.values[resultOf(stmt)].dtype;
+  if (program.values[resultOf(stmt)].spread != Spread::Element && slotOf(stmt)) return Form::Elements;
   if (std::holds_alternative<Reduce>(stmt.op()) || slotOf(stmt)) return type == program.packetType() ? Form::Packet : Form::Elements;
   if (const auto *map = std::get_if<Map>(&stmt.op()))
     return Expressions::makesPacket(program, *map) ? Form::Packet : Form::Elements;
@@ -47,7 +48,7 @@ void RowsEmitter::assign(ValueId v, const std::string &expression, Expressions::
 }
 
 void RowsEmitter::packetStatement(const Stmt &stmt, Group::Kind kind) {
-  if (auto scatter = scatterOf(stmt)) return kind == Group::Loads ? loads(stmt, *scatter) : sends(stmt, *scatter);
+  if (auto scatter = scatterOf(program, stmt)) return kind == Group::Loads ? loads(stmt, *scatter) : sends(stmt, *scatter);
   if (Expressions::defines(stmt)) return compute(stmt);
   match(
       stmt, [&](const Load &s) { load(s); }, [&](const Store &s) { store(s); },
@@ -100,6 +101,9 @@ void RowsEmitter::load(const Load &s) {
   const Length &length = program.values[s.result].length;
   const bool mayLack = length.isPieceOfRows() && !s.everyRow && !(guard && guard->index == length.index);
   const std::string condition = mayLack ? "if (" + body.reaches(length) + ") " : "";
+  if (program.isOfRows(s.result))
+    return assign(s.result, std::string("row.loadFirst") + (narrow ? "" : "Elements") + "(" + base(s.from) + ", k, " + body.countName(s.result) + ")",
+                  narrow ? Expressions::Form::Packet : Expressions::Form::Elements);
   assign(s.result, "row." + function + "(" + base(s.from) + ", k)",
          narrow ? Expressions::Form::Packet : Expressions::Form::Elements, condition);
 }
@@ -123,14 +127,14 @@ void RowsEmitter::store(const Store &s) {
   prepare(s.value);
   body.known(s.value);
   const Value &value = program.values[s.value];
-  const std::string to = base(s.to);
+  const std::string to = base(s.to), condition = body.ifHasRow(s.value);
   if (s.perRow) {
     const std::string what = stripped(values.elements(s.value));
-    if (value.spread == Spread::Row) return out.line("row.storeOne(" + to + ", " + what + ");");
-    return out.line("row.template storeGroup<" + Twine(value.group) + ">(" + to + ", k, " + what + ");");
+    if (value.spread == Spread::Row) return out.line(condition + "row.storeOne(" + to + ", " + what + ");");
+    return out.line(condition + "row.template storeGroup<" + Twine(value.group) + ">(" + to + ", k, " + what + ");");
   }
-  if (isNarrowType(s.to.buffer)) return out.line("row.store(" + to + ", k, " + stripped(values.packet(s.value)) + ");");
-  out.line("row." + values.storeOf(s.value) + "(" + to + ", k, " + stripped(values.elements(s.value)) + ");");
+  if (isNarrowType(s.to.buffer)) return out.line(condition + "row.store(" + to + ", k, " + stripped(values.packet(s.value)) + ");");
+  out.line(condition + "row." + values.storeOf(s.value) + "(" + to + ", k, " + stripped(values.elements(s.value)) + ");");
 }
 
 std::string RowsEmitter::loadFor(const Stmt &stmt, const Scatter &s, const std::string &rank) const {
@@ -219,14 +223,16 @@ void RowsEmitter::reduceRanks(const Reduce &s, const std::string &part, const St
 }
 
 void RowsEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
-  const std::string packet = body.received(box, "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)");
-  assign(result, packet, body.isPacketType(box) ? Expressions::Form::Packet : Expressions::Form::Elements);
+  if (program.mailboxes[box].spread != Spread::Element) return assign(result, body.readNumberText(result, box, slot), Expressions::Form::Elements);
+  const std::string read = program.mailboxes[box].counted ? body.messageText(result, box, slot)
+                                                          : "coll::readSlot<" + body.boxName(box) + ">(launch, " + text(slot) + ", i)";
+  assign(result, body.received(box, read), body.isPacketType(box) ? Expressions::Form::Packet : Expressions::Form::Elements);
 }
 
 void RowsEmitter::note(const RowReduce &s) {
   prepare(s.value);
   body.known(s.value);
-  out.line(arrays.at(s.result) + "[k] = row." + (s.op == RowOp::Max ? "maxOf(k, " : "sumOf(k, ") +
+  out.line((s.group && inLines() ? "" : arrays.at(s.result) + "[k] = ") + "row." + (s.op == RowOp::Max ? "maxOf(k, " : "sumOf(k, ") +
            stripped(values.elements(s.value)) + ");");
 }
 
@@ -235,7 +241,7 @@ void RowsEmitter::meet(const RowReduce &s) {
   out.from(lineOf(program, s.where));
   if (s.group) {
     out.line("row.template maxOfGroups<" + Twine(s.group) + ">(" + parts + ");");
-    return values.set(s.result, "coll::Number{" + parts + "[k]}", Expressions::Form::Elements);
+    return values.set(s.result, inLines() ? parts + "[k]" : "coll::Number{" + parts + "[k]}", Expressions::Form::Elements);
   }
   static constexpr const char *functions[] = {"sum", "mean", "max"};
   const std::string function = functions[int(s.op)];
@@ -264,6 +270,10 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
       loadOne(*s);
       continue;
     }
+    if (isOfNumbers(*stmt)) {
+      numberOfRank(*stmt);
+      continue;
+    }
     values.define(*stmt);
     const ValueId v = resultOf(*stmt);
     if (isSameNumber(*stmt) && !outliving.count(v)) continue;
@@ -271,6 +281,16 @@ void RowsEmitter::numbers(const std::vector<const Stmt *> &work) {
     out.from(lineOf(program, BodyEmitter::whereOf(*stmt)));
     assignNumber(v, program.values[v].name.empty() ? "scale" : program.values[v].name, stripped(values.elements(v)));
   }
+}
+
+/// What all threads of the row wait for, or the first of them sends.
+void RowsEmitter::numberOfRank(const Stmt &stmt) {
+  body.announce(BodyEmitter::whereOf(stmt));
+  match(
+      stmt, [&](const Send &s) { out.line(body.sendNumberText(s, body.hop(s.peer))); },
+      [&](const Poll &s) { assignNumber(s.result, nameFor(s.result), body.readNumberText(s.result, s.box, s.slot)); },
+      [&](const Read &s) { assignNumber(s.result, nameFor(s.result), body.readNumberText(s.result, s.box, s.slot)); },
+      [](const auto &) { std::abort(); });
 }
 
 bool RowsEmitter::isSameNumber(const Stmt &stmt) const {

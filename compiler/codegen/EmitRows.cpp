@@ -8,7 +8,7 @@
 
 namespace coll::codegen {
 
-std::optional<Scatter> scatterOf(const Stmt &stmt) {
+std::optional<Scatter> scatterOf(const Program &program, const Stmt &stmt) {
   const auto *loop = std::get_if<ForRanks>(&stmt.op());
   if (!loop) return std::nullopt;
   Scatter s;
@@ -19,21 +19,25 @@ std::optional<Scatter> scatterOf(const Stmt &stmt) {
     else if (send && !s.send) s.send = send;
     else return std::nullopt;
   }
-  if (!s.send || !s.send->peer.isVariable(loop->variable) || s.send->slot.uses(loop->variable) ||
+  if (!s.send || program.mailboxes[s.send->box].counted || !s.send->peer.isVariable(loop->variable) || s.send->slot.uses(loop->variable) ||
       (s.load && (s.send->value != s.load->result || s.load->everyRow || s.load->from.owner)))
     return std::nullopt;
   return s;
 }
 
 void RowsEmitter::run(const PacketLoop &loop) {
+  bool messages = false;
+  walk(loop.body, [&](const Stmt &s) { messages |= resultOf(s) != kNone && program.isOfRows(resultOf(s)); });
+  body.inRows = true, body.slotPacket = "i";
+  if (messages) body.declareMessages(loop);
   const unsigned line = std::exchange(body.lastLine, 0);
-  body.opened = false, body.inRows = true, body.slotPacket = "i";
+  body.opened = false;
   std::vector<std::string> rows = loop.domain.extents;
   const std::string length = rows.back();
   rows.pop_back();
   const std::string count = loop.domain.isPieceOfRows() ? body.piecesOf(loop.domain) + ".rows" : names.product(rows);
   const bool mayBeEmpty = program.domains().size() > 1; // where another vector has elements
-  out.open("coll::forRows<Shape, Packet>(launch, " + (mayBeEmpty ? names.product({length}) + " ? " + count + " : 0" : count) + ", " +
+  out.open("coll::forRows" + std::string(messages ? "OfMessages" : "") + "<Shape, Packet>(launch, " + (mayBeEmpty && !messages ? names.product({length}) + " ? " + count + " : 0" : count) + ", " +
            names.product({length}) + ", [&](const auto &row) {");
   Groups groups;
   kept = body.keptIn(loop);
@@ -62,6 +66,7 @@ Spread RowsEmitter::spreadOf(const Stmt &stmt) const {
 
 RowsEmitter::Group::Kind RowsEmitter::kindOf(const Stmt &stmt) const {
   if (const auto *load = std::get_if<Load>(&stmt.op())) return load->perRow ? Group::Numbers : Group::Loads;
+  if (isOfNumbers(stmt)) return Group::Numbers;
   bool sends = false;
   BodyEmitter::each(stmt, [&](const Stmt &s) {
     sends |= std::holds_alternative<Send>(s.op()) || std::holds_alternative<AwaitCredit>(s.op());
@@ -71,13 +76,19 @@ RowsEmitter::Group::Kind RowsEmitter::kindOf(const Stmt &stmt) const {
   return spreadOf(stmt) >= Spread::Row ? Group::Numbers : Group::Packets;
 }
 
-bool RowsEmitter::meets(const Program &program, const Stmt &stmt) {
+bool RowsEmitter::isOfNumbers(const Stmt &stmt) const {
+  const auto *send = std::get_if<Send>(&stmt.op());
+  if (send) return program.mailboxes[send->box].spread == Spread::Row;
+  return slotOf(stmt) && program.values[resultOf(stmt)].spread == Spread::Row;
+}
+
+bool RowsEmitter::meets(const Stmt &stmt) const {
   bool found = false;
   if (const Block *inner = bodyOf(stmt))
     walk(*inner, [&](const Stmt &s) {
       const auto *store = std::get_if<Store>(&s.op());
       const auto *set = std::get_if<Assign>(&s.op());
-      found |= std::holds_alternative<RowReduce>(s.op()) || (store && store->perRow && program.values[store->value].spread == Spread::Row) ||
+      found |= std::holds_alternative<RowReduce>(s.op()) || isOfNumbers(s) || (store && store->perRow && program.values[store->value].spread == Spread::Row) ||
                (set && program.values[set->variable].spread == Spread::Row);
     });
   return found;
@@ -124,7 +135,7 @@ void RowsEmitter::group(const Stmt &stmt, Groups &groups) {
   // Numbers are no part of a group: they may stand before it.
   if (Expressions::defines(stmt) && spreadOf(stmt) == Spread::Everywhere)
     return add(groups, groups.empty() || groups.back().kind >= Group::Around ? Group::Numbers : groups.back().kind, stmt);
-  if (meets(program, stmt)) {
+  if (meets(stmt)) {
     Groups inner;
     if (const auto *loop = std::get_if<For>(&stmt.op())) body.scope.loops[body.variables.at(loop->variable)] = {loop->first.value(), loop->last.value()};
     group(*bodyOf(stmt), inner);
@@ -133,7 +144,7 @@ void RowsEmitter::group(const Stmt &stmt, Groups &groups) {
     around.stmts.push_back(&stmt), around.inner = std::move(inner);
     return;
   }
-  if (auto scatter = scatterOf(stmt); scatter && scatter->load) add(groups, Group::Loads, stmt);
+  if (auto scatter = scatterOf(program, stmt); scatter && scatter->load) add(groups, Group::Loads, stmt);
   add(groups, kindOf(stmt), stmt);
 }
 
@@ -159,7 +170,7 @@ void RowsEmitter::countUses(const Groups &groups) {
 }
 
 void RowsEmitter::countUses(const Stmt &stmt, const Group &group) {
-  if (auto scatter = scatterOf(stmt)) {
+  if (auto scatter = scatterOf(program, stmt)) {
     if (scatter->send->own != kNone) keptOf[scatter->send->own] = scatter->send->value;
     if (scatter->load) definedIn[scatter->load->result] = 0;
     else if (group.kind == Group::Sends) use(scatter->send->value, group.number);
@@ -228,7 +239,7 @@ void RowsEmitter::declareOwn(const Groups &groups) {
     if (group.kind >= Group::Around) continue;
     for (const Stmt *stmt : group.stmts) {
       const auto *loop = std::get_if<ForRanks>(&stmt->op());
-      if (!loop || scatterOf(*stmt) || body.goesToOthers(*loop)) continue;
+      if (!loop || scatterOf(program, *stmt) || body.goesToOthers(*loop)) continue;
       for (const Stmt &s : loop->body)
         if (const auto *send = std::get_if<Send>(&s.op()); send && send->own != kNone && program.isKept(send->own) && !arrays.count(send->own))
           if (llvm::any_of(uses[send->own].groups, [&](std::size_t g) { return g != group.number; }))
@@ -244,7 +255,7 @@ void RowsEmitter::declareForAll(ValueId v, bool packet) {
     return values.set(v, name, Expressions::Form::Elements);
   }
   const std::string name = free.unique(nameFor(v)), here = name + "[k]";
-  out.line((packet ? "Packet" : values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements")) + " " + name +
+  out.line((packet ? "Packet" : values.typeOf(v, elementsOf(v))) + " " + name +
            "[Shape::kPackets];");
   arrays[v] = name;
   if (packet) body.valueNames[v] = here;
@@ -266,8 +277,7 @@ void RowsEmitter::takeKept() {
     declareForAll(v, program.keepsPackets(value));
     lines.push_back(arrays.at(v) + "[k] = " + from +
                     (program.keepsPackets(value)        ? "::get<Packet>"
-                     : value.spread == Spread::Element ? "::get<Packet::kElements>"
-                                                       : "::get<1>") +
+                                                  : std::string("::get<") + elementsOf(v) + ">") +
                     "(launch, i);");
   }
   if (lines.empty()) return;
@@ -298,7 +308,7 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
     packets += (packets.empty() ? "Packet " : ", ") + (arrays[v] = free.unique(wanted)) + dimensions;
   };
   for (const Stmt *stmt : work) {
-    if (auto scatter = scatterOf(*stmt); scatter && scatter->load) {
+    if (auto scatter = scatterOf(program, *stmt); scatter && scatter->load) {
       if (!arrays.count(scatter->load->result))
         declare(scatter->load->result, program.values[scatter->load->result].name,
                 loadsFirst() ? "[Shape::kPackets][N]" : "[Shape::kPackets]");
@@ -314,7 +324,7 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
       declare(v, nameFor(v), "[Shape::kPackets]");
     } else {
       arrays[v] = free.unique(nameFor(v));
-      out.line(values.typeOf(v, program.values[v].spread == Spread::Group ? "1" : "Packet::kElements") + " " + arrays[v] +
+      out.line(values.typeOf(v, elementsOf(v)) + " " + arrays[v] +
                "[Shape::kPackets];");
     }
   }
@@ -322,8 +332,26 @@ void RowsEmitter::declareArrays(const std::vector<const Stmt *> &work) {
   if (const auto *reduce = std::get_if<RowReduce>(&work.back()->op()); reduce && !arrays.count(reduce->result)) declareParts(*reduce);
 }
 
+/// A packet in lines is of pieces of several groups.
+const char *RowsEmitter::elementsOf(ValueId v) const {
+  return program.values[v].spread == Spread::Group && !inLines() ? "1" : "Packet::kElements";
+}
+
+/// Whether reductions in lines take each other's words.
+bool RowsEmitter::sharesWords() const {
+  bool groups = false, isLong = false, isShort = false;
+  walk(program.body, [&](const Stmt &stmt) {
+    const auto *reduce = std::get_if<RowReduce>(&stmt.op());
+    if (!reduce) return;
+    groups |= reduce->group != 0;
+    (sizeOf(program.values[reduce->value].dtype) > 4 ? isLong : isShort) = true;
+  });
+  return inLines() && (groups || (isLong && isShort));
+}
+
 void RowsEmitter::declareParts(const RowReduce &s) {
   arrays[s.result] = free.unique(s.op == RowOp::Max ? "most" : "sums");
+  if (s.group && inLines()) return out.line("coll::Floats<Packet::kElements> " + Twine(arrays[s.result]) + "[Shape::kPackets]; // of each group");
   out.line(Twine(std::string(cudaName(program.values[s.result].dtype))) + " " + arrays[s.result] + "[Shape::kPackets]; // of each packet");
 }
 
@@ -386,7 +414,7 @@ void RowsEmitter::around(const Group &group, const Group *otherwise) {
 
 void RowsEmitter::emit(const Group &group) {
   const std::vector<const Stmt *> &work = group.stmts;
-  if (group.kind == Group::Numbers) return numbers(work);
+  if (group.kind == Group::Numbers) return readEpoch(group), declareCounts(group), numbers(work);
   // What is only written into other expressions makes no text of its own.
   if (llvm::all_of(work, [&](const Stmt *s) { return Expressions::defines(*s) && isInline(*s); })) {
     for (const Stmt *stmt : work) values.define(*stmt);
@@ -395,6 +423,8 @@ void RowsEmitter::emit(const Group &group) {
   body.announce(BodyEmitter::whereOf(*work.front()));
   readEpoch(group);
   declareArrays(work);
+  declareCounts(group);
+  if (std::holds_alternative<RowReduce>(work.back()->op()) && sharesWords()) out.line("row.freeWords(); // all have read what they held");
   // Nothing is computed from one packet to the next, so numbers may be written before or inside.
   out.open(Twine("row.each([&](coll::u32 k, coll::u32") + (usesPlace(group) ? " i" : "") + ") {");
   body.opened = true;
@@ -415,8 +445,16 @@ void RowsEmitter::emit(const Group &group) {
 bool RowsEmitter::usesPlace(const Group &group) {
   bool uses = group.kind == Group::Sends;
   for (const Stmt *stmt : group.stmts)
-    BodyEmitter::each(*stmt, [&](const Stmt &s) { uses |= slotOf(s) != nullptr; });
+    BodyEmitter::each(*stmt, [&](const Stmt &s) { uses |= slotOf(s) != nullptr || std::holds_alternative<StoreCount>(s.op()); });
   return uses;
+}
+
+void RowsEmitter::declareCounts(const Group &group) {
+  for (const Stmt *stmt : group.stmts) {
+    const auto *load = std::get_if<Load>(&stmt->op());
+    if (load && program.isOfRows(load->result)) body.declareCount(*load);
+    if (const ValueId v = body.messageRead(*stmt); v != kNone && !body.messageNames.count(v)) body.declareMessage(v);
+  }
 }
 
 void emitRows(BodyEmitter &body, const PacketLoop &loop) { RowsEmitter(body).run(loop); }

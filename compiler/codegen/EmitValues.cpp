@@ -53,24 +53,26 @@ void BodyEmitter::assignElements(const Assign &s) {
 
 void BodyEmitter::declareElements(ValueId v) {
   const std::string name = declaredElements[v] = names.names.unique(nameFor(v));
-  out.line(computed.typeOf(v, program.values[v].spread == Spread::Element ? "Packet::kElements" : "1") + " " + name + " = {};");
+  out.line(computed.typeOf(v, program.values[v].spread == Spread::Element || (program.values[v].spread == Spread::Group && program.wire().together > 1) ? "Packet::kElements" : "1") + " " + name + " = {};");
   computed.set(v, name, Expressions::Form::Elements);
 }
 
 void BodyEmitter::store(const Store &s) {
   known(s.value);
-  if (program.values[s.value].count && !isPacket(s.value))
-    return out.line("coll::storeFirstElements<Packet>(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ", " +
+  const bool ofElements = program.values[s.value].count && !inRows;
+  const std::string condition = ifHasRow(s.value);
+  if (ofElements && !isPacket(s.value))
+    return out.line("coll::storeFirstElements<Packet>(launch, " + base(s.to) + ", i, " + countName(s.value) + ", " +
                     withoutParentheses(computed.elements(s.value)) + ");");
-  if (program.values[s.value].count)
-    return out.line("coll::storeFirst(launch, " + base(s.to) + ", i, " + countNames.at(s.value) + ", " +
+  if (ofElements)
+    return out.line("coll::storeFirst(launch, " + base(s.to) + ", i, " + countName(s.value) + ", " +
                     nameOf(s.value) + ");");
   if (s.perRow)
-    return out.line("row.template storeGroup<" + Twine(program.values[s.value].group) + ">(" + base(s.to) + ", k, " +
+    return out.line(condition + "row.template storeGroup<" + Twine(program.values[s.value].group) + ">(" + base(s.to) + ", k, " +
                     withoutParentheses(computed.elements(s.value)) + ");");
   if (program.buffers[s.to.buffer].dtype == program.packetType())
-    return out.line("coll::store<" + shape() + ">(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
-  out.line("coll::" + computed.storeOf(s.value) + (inPieces() ? "<" + shape() + ", Packet>" : "<" + shape() + ">") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
+    return out.line(condition + "coll::store<" + shape() + ">(launch, " + place(s.to) + ", " + nameOf(s.value) + ");");
+  out.line(condition + "coll::" + computed.storeOf(s.value) + (inPieces() ? "<" + shape() + ", Packet>" : "<" + shape() + ">") + "(launch, " + place(s.to) + ", " + withoutParentheses(computed.elements(s.value)) + ");");
 }
 
 void BodyEmitter::load(const Load &s) {
@@ -82,6 +84,10 @@ void BodyEmitter::load(const Load &s) {
 }
 
 void BodyEmitter::readOne(ValueId result, MailboxId box, const Index &slot) {
+  if (program.mailboxes[box].spread != Spread::Element) { // of groups: those of rows are read by all of the row
+    if (program.mailboxes[box].counted && !messageNames.count(result)) declareMessage(result);
+    return out.line(declareElementsOf(result) + " = " + readNumberText(result, box, slot) + ";");
+  }
   if (program.mailboxes[box].counted) return readMessage(result, box, slot);
   const std::string packet = "coll::readSlot<" + boxName(box) + ">(launch, " + text(slot) + ", " + slotPacket + ")";
   if (isPacketType(box)) return out.line(declarator(result) + " = " + packet + ";");

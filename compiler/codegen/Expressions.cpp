@@ -62,6 +62,7 @@ Expressions::Expressions(const Program &p, const BodyNames &n, std::function<std
   walk(program.body, [&](const Stmt &stmt) {
     if (const auto *map = std::get_if<Map>(&stmt.op())) computedWith.insert({map->a, map->b});
     if (const auto *reduce = std::get_if<RowReduce>(&stmt.op())) computedWith.insert(reduce->value);
+    if (const auto *send = std::get_if<Send>(&stmt.op()); send && program.mailboxes[send->box].dtype == DType::I8) computedWith.insert(send->value);
   });
 }
 
@@ -121,7 +122,7 @@ void Expressions::define(const Stmt &stmt) {
   set(map.result, mapText(map), Form::Elements);
 }
 
-/// What nothing is computed with goes to a store, which rounds floats by itself.
+/// What nothing is computed with goes to a store or a mailbox of floats, which rounds by itself.
 void Expressions::convert(const Map &map) {
   const DType to = program.values[map.result].dtype, from = program.values[map.a].dtype;
   if (makesPacket(program, map)) return set(map.result, packet(map.a), Form::Packet);

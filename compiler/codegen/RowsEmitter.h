@@ -13,7 +13,7 @@ struct Scatter {
   const Load *load = nullptr;
   const Send *send = nullptr;
 };
-std::optional<Scatter> scatterOf(const Stmt &stmt);
+std::optional<Scatter> scatterOf(const Program &program, const Stmt &stmt);
 
 class RowsEmitter {
 public:
@@ -60,7 +60,9 @@ private:
   Spread spreadOf(const Stmt &stmt) const;
   Group::Kind kindOf(const Stmt &stmt) const;
   /// Whether all threads of the row must go along with a loop or condition: they meet in it, or it stores a number for a row.
-  static bool meets(const Program &program, const Stmt &stmt);
+  bool meets(const Stmt &stmt) const;
+  /// Whether it sends or receives a number for each row.
+  bool isOfNumbers(const Stmt &stmt) const;
   void add(Groups &groups, Group::Kind kind, const Stmt &stmt);
   Group &begin(Groups &groups, Group::Kind kind);
   void group(const Block &stmts, Groups &groups);
@@ -82,6 +84,9 @@ private:
   void declareForAll(ValueId v, bool packet);
   void takeKept();
   void putKept();
+  bool inLines() const { return program.wire().together > 1; }
+  const char *elementsOf(ValueId v) const;
+  bool sharesWords() const;
   /// The place of what each packet makes of its part of a row.
   void declareParts(const RowReduce &s);
   void declareArrays(const std::vector<const Stmt *> &work);
@@ -91,6 +96,8 @@ private:
   void guarded(const Group &group);
   void readEpoch(const Group &group);
   static bool usesPlace(const Group &group);
+  /// Before a group: how long messages in it are, as far as all threads of the row know it or ask for it.
+  void declareCounts(const Group &group);
 
   // ---- EmitRowPackets.cpp: the statements of a group ----
   std::string text(const Index &index) const { return body.text(index); }
@@ -130,6 +137,7 @@ private:
   void note(const RowReduce &s);
   /// All threads that share the row: what was noted of each packet becomes one number.
   void meet(const RowReduce &s);
+  void numberOfRank(const Stmt &stmt);
   std::string numberType(ValueId v) const;
   void numbers(const std::vector<const Stmt *> &work);
   /// Whether a number is another as it is computed with.

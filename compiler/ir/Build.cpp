@@ -38,6 +38,7 @@ bool Builder::run() {
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
   if (ok && program.chunks) checkChunks();
   if (ok) resolvePieces();
+  if (ok) resolveCounts();
   if (ok) dropUnused();
   if (ok) numberBarriers(program);
   if (ok) checkLaunchBarriers();

@@ -40,6 +40,7 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   const unsigned group = spread == Spread::Group ? std::max(x.group, y.group) : 0; // scales of unlike groups have unlike extents
   const ValueId v = program.addValue("", length, type, spread);
   program.values[v].group = group, program.values[v].everyRow = everyRow;
+  program.values[v].count = commonCount(a, b, where);
   const auto stretches = [&](ValueId o) { return stretchable.count(o) || program.values[o].spread == Spread::Everywhere; };
   if (stretches(a) && (b == kNone || stretches(b)) && program.values[v].spread != Spread::Everywhere) stretchable[v] = {a, b};
   return block->push_back(Map{v, function, a, b, where.begin}), v;
@@ -57,7 +58,7 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
     return slip(DiagnosticKind::WrongArguments, where, "a row function of what is one number for each group", "take it of the matrix, as in `rowmax(abs(m))`"), 0;
   asItself(value);
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
-  program.values[v].group = group;
+  program.values[v].group = group, program.values[v].count = of.count;
   return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
 }
 
@@ -98,6 +99,7 @@ ValueId Builder::stretched(ValueId v, const Length &to, ast::Span where) {
   if (!ok || program.values[v].spread == Spread::Everywhere || length.sameDomain(to)) return v;
   const bool row = length.extents.size() == 1 && to.extents.size() > 1 && length.extents.back() == to.extents.back();
   const bool column = length.isColumnOf(to);
+  if (column && makesNumbers(v, to, where)) return v;
   if (!stretchable.count(v)) v = row || column ? madeAgain(v) : kNone;
   if (v == kNone)
     return slip(DiagnosticKind::Misplaced, where, "this goes with a matrix, and other threads have its elements than have the matrix's rows",
@@ -130,6 +132,7 @@ ValueId Builder::madeAgain(ValueId v) {
   }
   const Value value = program.values[v];
   const ValueId fresh = program.addValue(value.name, value.length, value.dtype, value.spread);
+  program.values[fresh].count = value.count;
   if (auto *load = std::get_if<Load>(&copy->op()); load && program.buffers[load->from.buffer].direction == Direction::In) load->result = fresh;
   else if (auto *map = std::get_if<Map>(&copy->op())) map->result = fresh;
   else return kNone;
@@ -138,12 +141,66 @@ ValueId Builder::madeAgain(ValueId v) {
   return fresh;
 }
 
+std::vector<Block *> Builder::blocks() {
+  std::vector<Block *> all{&program.body};
+  const auto add = [&](Block *b) {
+    if (!llvm::is_contained(all, b)) all.push_back(b);
+  };
+  for (const auto &loop : loops) add(loop.second);
+  add(block);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (Stmt &s : *all[i])
+      if (Block *body = bodyOf(s)) add(body);
+  return all;
+}
+
 void Builder::findMaker(ValueId v, llvm::function_ref<void(Stmt &)> visit) {
-  std::vector<Block *> blocks{&program.body, block};
-  for (const auto &loop : loops) blocks.push_back(loop.second);
-  for (Block *b : blocks)
+  for (Block *b : blocks())
     for (Stmt &s : *b)
       if (resultOf(s) == v) return visit(s);
+}
+
+/// What a mailbox was sent as a column is a number for each row of a matrix, where what is read from it meets one: then it is
+/// sent as such.
+bool Builder::makesNumbers(ValueId v, const Length &to, ast::Span where) {
+  MailboxId number = kNone;
+  findMaker(v, [&](Stmt &s) {
+    if (const auto *poll = std::get_if<Poll>(&s.op())) number = poll->box;
+  });
+  if (number == kNone || adds(program.mailboxes[number].sync)) return false;
+  std::vector<ValueId> read;
+  for (Block *b : blocks())
+    for (Stmt &s : *b)
+      if (const auto *poll = std::get_if<Poll>(&s.op()); poll && poll->box == number) read.push_back(poll->result);
+  for (Block *b : blocks()) // as a column, it is there for rows without elements too
+    for (Stmt &s : *b) {
+      bool taken = false;
+      usesOf(s, [&](ValueId used) { taken |= llvm::is_contained(read, used); });
+      if (taken) return false;
+    }
+  if (!sendAsNumbers(number, to, where)) return false;
+  for (const ValueId r : read) program.values[r].spread = Spread::Row, program.values[r].length.extents = to.extents;
+  return true;
+}
+
+bool Builder::sendAsNumbers(MailboxId number, const Length &to, ast::Span where) {
+  const std::vector<Block *> all = blocks();
+  for (Block *b : llvm::reverse(all)) // inner ones first: they move when what is around them grows
+    for (std::size_t at = b->size(); at-- > 0;) {
+      const auto *send = std::get_if<Send>(&(*b)[at].op());
+      if (!send || send->box != number) continue;
+      Block made;
+      Block *before = std::exchange(block, &made);
+      const ValueId sent = madeAgain(send->value);
+      if (sent != kNone) stretched(sent, to, where);
+      block = before;
+      if (sent == kNone || !ok) return false;
+      std::get<Send>((*b)[at].op()).value = sent;
+      b->insert(b->begin() + std::ptrdiff_t(at), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+    }
+  Mailbox &box = program.mailboxes[number];
+  box.sync = Sync::LL, box.spread = Spread::Row, box.length.extents = to.extents;
+  return true;
 }
 
 void Builder::asItself(ValueId v) {

@@ -133,14 +133,20 @@ private:
          "scalars and `or`");
   }
 
-  /// `prefix(y[r], c) == prefix(r.x[me], c)`
+  /// `prefix(y[r], c) == prefix(r.x[me], c)`, or of what is computed of arguments.
   void prefix(const ast::Call *left, const ast::Call *right, ast::Span where, Ensures e) {
-    const bool equal = left && right && ast::print(*left->args[1]) == ast::print(*right->args[1]);
+    const bool equal = left && right && left->function == right->function && ast::print(*left->args[1]) == ast::print(*right->args[1]);
     auto target = equal ? part(*left->args[0]) : std::nullopt;
-    if (!target || !source(*right->args[0], e) || e.kind != Ensures::Kind::Copy)
-      return slip(where, "what is promised of a prefix is a copy of another prefix of the same length",
+    if (!target)
+      return slip(where, "what is promised of a prefix is another prefix of the same length",
                   "as in `prefix(y, n[me]) == prefix(r.x, n[me])`");
-    e.target = *target;
+    e.target = *target, e.countsRows = isOfRows(*left);
+    if (!source(*right->args[0], e) || e.kind != Ensures::Kind::Copy) {
+      e.kind = Ensures::Kind::Formula;
+      buildFormula(program, e, *right->args[0],
+                   [&](ast::Span at, const std::string &what, const std::string &help) { slip(at, what, help); });
+      if (!ok) return;
+    }
     if (!count(*left->args[1], e))
       return slip(left->args[1]->span, "the length of a prefix is a number of an input, or of a result that a clause before says equals one",
                   "as in `prefix(y, n[me])` for `in n: u32[N]`");

@@ -13,7 +13,7 @@ bool isCount(const ast::Member &member) {
 
 const ast::Call *prefixIn(const ast::Expr &expr) {
   const auto *call = std::get_if<ast::Call>(&expr.node);
-  return call && call->function == ast::Function::Prefix ? call : nullptr;
+  return call && (call->function == ast::Function::Prefix || isOfRows(*call)) ? call : nullptr;
 }
 
 ValueId polledIn(const Block &block, MailboxId box, const Index &slot) {
@@ -28,7 +28,7 @@ bool isCountOf(const Program &program, const Block &block, const Slice &element,
   if (count->box == kNone && count->element == element) return true;
   return llvm::any_of(block, [&](const Stmt &s) {
     const auto *store = std::get_if<StoreCount>(&s.op());
-    return store && store->value == value && store->to == element;
+    return store && program.values[store->value].count == count && store->to == element;
   });
 }
 
@@ -51,13 +51,13 @@ void Builder::storeCount(const ast::Expr &target, const ast::Member &count, Sour
 void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out) {
   const auto to = slice(*target.args[0]);
   if (!to) return slipOfPart(*target.args[0]);
-  const ValueId v = value(*s.value, out);
+  const ValueId v = converted(value(*s.value, out, isOfOtherType(target.args[0]->type)), program.buffers[to->buffer].dtype, s.value->span, out);
   if (!ok) return;
-  if (!program.values[v].count || !program.values[v].length.sameDomain(to->length))
-    return slipOfLength(s.value->span);
+  if (!program.values[v].count) return slipOfLength(s.value->span);
+  countsIn(*program.values[v].count, isOfRows(target), target.callee.span);
   const auto *member = std::get_if<ast::Member>(&target.args[1]->node);
   const auto length = member ? std::nullopt : element(*target.args[1]);
-  const bool same = member ? isCount(*member) && value(*member->base, out) == v
+  const bool same = member ? isCount(*member) && program.values[value(*member->base, out)].count == program.values[v].count
                            : length && isCountOf(program, out, *length, v);
   if (!same) {
     diagnostics.error(DiagnosticKind::TypeMismatch, target.args[1]->span, "this is not known to be how long the value is")
@@ -65,7 +65,33 @@ void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, Source
     ok = false;
     return;
   }
-  out.push_back(Store{*to, v, where});
+  storeTo(*to, v, s.value->span, where, out);
+}
+
+/// A prefix is of elements, or of rows; what is read from a mailbox is of what was sent there.
+void Builder::countsIn(const Count &count, bool rows, ast::Span where) {
+  std::optional<bool> unit = count.rows;
+  if (count.box != kNone && !inRows[count.box]) inRows[count.box] = rows;
+  if (count.box != kNone) unit = inRows[count.box];
+  if (!ok || unit == rows) return;
+  const std::string is = *unit ? "rows" : "elements";
+  slip(DiagnosticKind::TypeMismatch, where, "this message is so many " + is + " long", *unit ? "write `prefix_rows(m, n)`" : "write `prefix(v, n)`");
+}
+
+/// Of two values that go element by element: as long as the one of them says that says so.
+std::optional<Count> Builder::commonCount(ValueId a, ValueId b, ast::Span where) {
+  const std::optional<Count> &x = program.values[a].count, &y = program.values[b == kNone ? a : b].count;
+  if (x && y && !(x == y))
+    slip(DiagnosticKind::TypeMismatch, where, "two messages that say for themselves how long they are may differ in length",
+         "compute with each where it arrives, and with what they make afterwards");
+  return x ? x : y;
+}
+
+/// Once all of the text has been seen: what lengths of messages count.
+void Builder::resolveCounts() {
+  for (std::size_t box = 0; box < inRows.size(); ++box) program.mailboxes[box].countsRows = inRows[box].value_or(false);
+  for (Value &value : program.values)
+    if (value.count && value.count->box != kNone) value.count->rows = program.mailboxes[value.count->box].countsRows;
 }
 
 ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out) {
@@ -73,7 +99,7 @@ ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out
   const auto length = element(*call.args[1]);
   const auto ofInput = [&] {
     slip(DiagnosticKind::Misplaced, call.args[0]->span, "what is sent as a prefix is the begin of an `in` argument of this rank, or of a row of one",
-         "as in `prefix(x, n[me])` or `prefix(t[p], n[p])`");
+         "as in `prefix(x, n[me])`, `prefix(t[p], n[p])` or `prefix_rows(m, n[me])`");
   };
   if (!from) return slipOfPart(*call.args[0]), 0;
   if (from->owner) return ofInput(), 0;
@@ -86,14 +112,15 @@ ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out
   if (llvm::any_of(program.aliases, [&](const auto &pair) { return pair.first.buffer == length->buffer || pair.second.buffer == length->buffer; }))
     return slip(DiagnosticKind::InplaceHazard, call.args[1]->span, "`" + program.buffers[length->buffer].name + "` may lie where a result does, which is written while it says how long messages are",
                 "take it out of the contract's `inplace`, or declare the algorithm `outofplace`"), 0;
-  std::vector<std::string> &bound = program.buffers[length->buffer].bound;
-  if (!bound.empty() && bound != from->length.extents)
+  std::vector<std::string> &bound = program.buffers[length->buffer].bound, most = from->length.extents;
+  if (isOfRows(call)) most.pop_back();
+  if (!bound.empty() && bound != most)
     return slip(DiagnosticKind::TypeMismatch, call.args[1]->span, "`" + program.buffers[length->buffer].name + "` counts elements of vectors of two lengths, and each number has one bound",
                 "declare an argument with the counts of each: `in n: u32[N], in k: u32[N]`"), 0;
-  bound = from->length.extents;
+  bound = std::move(most);
   const Buffer &buffer = program.buffers[from->buffer];
   const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);
-  program.values[v].count = Count{*length};
+  program.values[v].count = Count{*length, kNone, {}, isOfRows(call)};
   return out.push_back(Load{v, *from, expr.span.begin}), v;
 }
 

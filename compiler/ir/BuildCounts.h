@@ -8,8 +8,9 @@ namespace coll::ir {
 
 /// `box.count` or `box[i].count`.
 bool isCount(const ast::Member &member);
-/// The call, if an expression is `prefix(e, n)`.
+/// The call, if an expression is `prefix(e, n)` or `prefix_rows(e, n)`.
 const ast::Call *prefixIn(const ast::Expr &expr);
+inline bool isOfRows(const ast::Call &prefix) { return prefix.function == ast::Function::PrefixRows; }
 
 /// The value that a poll of this slot of a mailbox made, in this block; kNone if there is none.
 ValueId polledIn(const Block &block, MailboxId box, const Index &slot);

@@ -56,7 +56,7 @@ void Builder::mailbox(const ast::Mailbox &decl, SourceOffset where) {
   if (decl.depthCount) box.declaredDepth = true, box.copies = int(*decl.depthCount);
   boxes[&decl] = MailboxId(program.mailboxes.size());
   program.mailboxes.push_back(std::move(box));
-  sentTo.resize(program.mailboxes.size()); // the flags of windows are mailboxes too
+  sentTo.resize(program.mailboxes.size()), inRows.resize(program.mailboxes.size()); // the flags of windows are mailboxes too
 }
 
 void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
@@ -70,7 +70,7 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   op.value = converted(value(*s.value, out, isOfOtherType(s.mailbox->type)), program.mailboxes[op.box].dtype, s.value->span, out);
   if (!ok) return;
   asItself(op.value);
-  if (program.values[op.value].spread != Spread::Element) return refuse(s.value->span, "a send of what is constant along a row", "send what it is made of, and make it anew where it arrives");
+  if (program.values[op.value].spread != Spread::Element && !numbersIn(op, s)) return;
   Mailbox &box = program.mailboxes[op.box];
   if (!box.counted && program.values[op.value].count) {
     diagnostics.error(DiagnosticKind::TypeMismatch, s.value->span, "`" + box.name + "` is not `counted`, so whoever reads it would not know how long this is")
@@ -79,8 +79,13 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
     ok = false;
     return;
   }
+  if (const std::optional<Count> &count = program.values[op.value].count) {
+    if (!inRows[op.box]) inRows[op.box] = count->box == kNone ? count->rows : inRows[count->box];
+    countsIn({{}, op.box, {}}, count->box == kNone ? count->rows : inRows[count->box].value_or(*inRows[op.box]), s.value->span);
+  }
   const Length &length = program.values[op.value].length;
-  if (sentTo[op.box] && !box.length.sameDomain(length)) {
+  const Value &sent = program.values[op.value];
+  if (sentTo[op.box] && (!box.length.sameDomain(length) || box.spread != sent.spread || box.group != sent.group)) {
     diagnostics.error(DiagnosticKind::TypeMismatch, span, "`" + box.name + "` is sent vectors of another length elsewhere, and its slots have one")
         .note({std::uint32_t(box.where), std::uint32_t(box.where)}, "declared here")
         .help("declare a mailbox for each length");
@@ -90,9 +95,23 @@ void Builder::send(const ast::Send &s, ast::Span span, Block &out) {
   if (!sentTo[op.box]) box.length = length;
   sentTo[op.box] = true;
   const bool toAll = op.multicast;
-  op.multicast &= !program.mailboxes[op.box].counted; // a message is a line and its packets, which no one instruction sends
+  op.multicast &= !box.counted && box.spread == Spread::Element; // a message is a line and its packets, which no one instruction sends
   if (toAll) return multicast(std::move(op), span, out);
   out.push_back(std::move(op));
+}
+
+/// A number of each row, or group of its elements, goes in a line of `ll`, whatever the mode of what lies beside it.
+bool Builder::numbersIn(const Send &send, const ast::Send &s) {
+  const Value &value = program.values[send.value];
+  Mailbox &box = program.mailboxes[send.box];
+  if (value.spread == Spread::Everywhere)
+    return slip(DiagnosticKind::WrongArguments, s.value->span, "this is one number, which all ranks have alike", "use it where it is needed"), false;
+  if (s.add)
+    return slip(DiagnosticKind::ModeIllegal, s.value->span, "`+>` adds vectors, and this is a number for each row",
+                "send it with `->` to a slot for each source, and reduce where it arrives"), false;
+  if (box.counted && !inRows[send.box]) inRows[send.box] = true;
+  if (!sentTo[send.box]) box.sync = Sync::LL, box.spread = value.spread, box.group = value.group;
+  return true;
 }
 
 void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
@@ -132,7 +151,8 @@ ValueId Builder::poll(const ast::Mailbox &decl, Index slot, const ast::Expr &exp
   }
   const bool once = decl.counted || adds(program.mailboxes[box].sync); // of these, what has been read is looked at again
   if (const ValueId known = once ? polledIn(out, box, slot) : kNone; known != kNone) return known;
-  const ValueId v = program.addValue(decl.name.text, received(box, slot), program.mailboxes[box].dtype, Spread::Element);
+  const ValueId v = program.addValue(decl.name.text, received(box, slot), program.mailboxes[box].dtype, program.mailboxes[box].spread);
+  program.values[v].group = program.mailboxes[box].group;
   if (decl.counted) program.values[v].count = Count{{}, box, slot};
   out.push_back(Poll{v, box, slot, kNone, expr.span.begin});
   return v;
@@ -173,6 +193,8 @@ void Builder::dropUnused() {
     if (auto *poll = std::get_if<Poll>(&stmt.op())) poll->box = numbers[poll->box];
     if (auto *await = std::get_if<Await>(&stmt.op())) await->box = numbers[await->box];
   });
+  for (Value &value : program.values)
+    if (value.count && value.count->box != kNone) value.count->box = numbers[value.count->box];
   for (Buffer &b : program.buffers)
     if (b.flags != kNone) b.flags = numbers[b.flags];
   program.mailboxes = std::move(used);

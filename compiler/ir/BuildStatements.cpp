@@ -40,11 +40,16 @@ void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
   }
   const Value from = program.values[v];
   if (from.spread == Spread::Everywhere) return slipOfNumber(s.value->span);
+  if (from.count) return slipOfVariable(s.value->span);
   asItself(v);
   const ValueId variable = program.addValue(s.name.text, from.length, from.dtype, from.spread);
   program.values[variable].variable = true, program.values[variable].group = from.group;
   lets[&s] = variable;
   out.push_back(Assign{variable, v, span.begin});
+}
+
+void Builder::slipOfVariable(ast::Span where) {
+  slip(DiagnosticKind::TypeMismatch, where, "a `var` is of whole vectors, and this is as long as a message says", "name it by `let`");
 }
 
 void Builder::slipOfNumber(ast::Span where) {
@@ -59,6 +64,7 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
       const Value &to = program.values[lets.at(*let)];
       const ValueId v = converted(value(*s.value, out, to.dtype != program.packetType()), to.dtype, s.value->span, out);
       if (!ok) return;
+      if (program.values[v].count) return slipOfVariable(s.value->span);
       asItself(v);
       return out.push_back(Assign{lets.at(*let), v, where});
     }
@@ -67,18 +73,21 @@ void Builder::assign(const ast::Assign &s, SourceOffset where, Block &out) {
   if (const auto *call = prefixIn(*s.target)) return assignPrefix(*call, s, where, out);
   auto to = slice(*s.target);
   if (!to) return slipOfPart(*s.target);
-  ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
-  if (!ok) return;
+  const ValueId v = converted(value(*s.value, out, isOfOtherType(s.target->type)), program.buffers[to->buffer].dtype, s.value->span, out);
+  if (ok) storeTo(*to, v, s.value->span, where, out);
+}
+
+void Builder::storeTo(const Slice &to, ValueId v, ast::Span span, SourceOffset where, Block &out) {
   if (program.values[v].spread == Spread::Everywhere && program.values[v].length.extents.empty())
-    program.values[v].length = to->length;
+    program.values[v].length = to.length;
   Block *before = std::exchange(block, &out);
-  if (stretchable.count(v)) v = stretched(v, to->length, s.value->span);
+  if (stretchable.count(v)) v = stretched(v, to.length, span);
   block = before;
   if (!ok) return;
   asItself(v);
-  const bool perRow = isPerRow(program.values[v], to->length);
-  if (!perRow && !program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
-  out.push_back(Store{*to, v, where, perRow});
+  const bool perRow = isPerRow(program.values[v], to.length);
+  if (!perRow && !program.values[v].length.sameDomain(to.length)) return slipOfLength(span);
+  out.push_back(Store{to, v, where, perRow});
 }
 
 void Builder::forall(const ast::Forall &s, ast::Span span, Block &out) {

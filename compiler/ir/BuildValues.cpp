@@ -91,6 +91,7 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
     return slipOfLength(expr.span), 0;
   asItself(op.a), asItself(op.b);
   op.result = program.addValue(std::string(keyword(op.op)), program.values[op.a].length);
+  program.values[op.result].count = commonCount(op.a, op.b, expr.span);
   out.push_back(op);
   return op.result;
 }
@@ -116,7 +117,10 @@ ValueId Builder::reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out,
   op.yield = value(*r.body, op.body);
   loops.pop_back();
   if (!ok) return 0;
-  if ((op.body.size() != 1 || !contributes(op.body.front())) && !isAll(*r.set)) return reduceInOrder(r, op.op, expr, out, wide);
+  if (program.values[op.yield].count)
+    return slip(DiagnosticKind::WrongArguments, r.body->span, "messages that say how long they are may differ in length, and a reduction is of vectors of one length",
+                "send whole vectors, or take each message by itself"), 0;
+  if ((op.body.size() != 1 || !contributes(op.body.front()) || program.values[op.yield].spread != Spread::Element) && !isAll(*r.set)) return reduceInOrder(r, op.op, expr, out, wide);
   if (op.body.size() != 1 || !contributes(op.body.front()))
     return slipOfAll(r), 0;
   const auto *poll = std::get_if<Poll>(&op.body.front().op());

@@ -28,6 +28,7 @@ private:
   std::map<const ast::Let *, ValueId> lets;
   SlotPieces slotPieces;
   std::vector<bool> sentTo; ///< by mailbox: whether a send has been seen, and so what kind of vector a slot holds
+  std::vector<std::optional<bool>> inRows; ///< by `counted` mailbox: whether messages count rows, once that is known
   std::map<ValueId, std::pair<std::string, ast::Span>> reductions; ///< of pieces: the variable
   std::vector<std::pair<std::string, Block *>> loops; ///< bound variable, and the block the loop stands in
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> loopRanges; ///< of the ordered loops around
@@ -50,6 +51,8 @@ private:
   void slipOfPart(const ast::Expr &expr);
   /// Of a value that is not as long as what takes it.
   void slipOfLength(ast::Span where);
+  /// Of a `var` that is a message with a length of its own.
+  void slipOfVariable(ast::Span where);
   /// Of a `var` that is one number.
   void slipOfNumber(ast::Span where);
   void checkBesidePipeline(const ast::Stmt &stmt, std::size_t before);
@@ -62,6 +65,8 @@ private:
   // BuildStatements.cpp
   void let(const ast::Let &s, ast::Span span, Block &out);
   void assign(const ast::Assign &s, SourceOffset where, Block &out);
+  /// The store of a value of the place's type.
+  void storeTo(const Slice &to, ValueId v, ast::Span span, SourceOffset where, Block &out);
   void forall(const ast::Forall &s, ast::Span span, Block &out);
   void forLoop(const ast::For &s, ast::Span span, Block &out);
   bool areFew(ast::Span span);
@@ -78,6 +83,8 @@ private:
   void chooseMailedType(const sema::Algorithm &algorithm);
   void mailbox(const ast::Mailbox &decl, SourceOffset where);
   void send(const ast::Send &s, ast::Span span, Block &out);
+  /// Makes the mailbox of a send one of numbers; false if it cannot be.
+  bool numbersIn(const Send &send, const ast::Send &s);
   /// A send into a window is a store in the peer's memory.
   void push(const ast::Send &s, ast::Span span, Block &out);
   void await(const ast::Await &s, ast::Span span, Block &out);
@@ -126,7 +133,11 @@ private:
   ValueId stretched(ValueId v, const Length &to, ast::Span where);
   /// The same value made again, by a load or of loads; kNone if it is made of anything else.
   ValueId madeAgain(ValueId v);
-  /// Calls `visit` for the statement that makes a value, where it lies in a block around.
+  bool makesNumbers(ValueId v, const Length &to, ast::Span where);
+  bool sendAsNumbers(MailboxId number, const Length &to, ast::Span where);
+  /// All that there are so far, outer before inner.
+  std::vector<Block *> blocks();
+  /// Calls `visit` for the statement that makes a value.
   void findMaker(ValueId v, llvm::function_ref<void(Stmt &)> visit);
   /// It is used with the length that it has.
   void asItself(ValueId v);
@@ -139,10 +150,13 @@ private:
   std::optional<Slice> element(const ast::Expr &expr);
   /// `got[r] = box[r].count`
   void storeCount(const ast::Expr &target, const ast::Member &count, SourceOffset where, Block &out);
-  /// `prefix(y[r], got[r]) = e`: as many elements as e has.
+  /// `prefix(y[r], got[r]) = e`: as many elements or rows as e has.
   void assignPrefix(const ast::Call &target, const ast::Assign &s, SourceOffset where, Block &out);
   /// `prefix(x[p], n[p])`: the begin of a part of an input, as long as a number of an input says.
   ValueId prefix(const ast::Call &call, const ast::Expr &expr, Block &out);
+  void countsIn(const Count &count, bool rows, ast::Span where);
+  std::optional<Count> commonCount(ValueId a, ValueId b, ast::Span where);
+  void resolveCounts();
 };
 
 } // namespace coll::ir

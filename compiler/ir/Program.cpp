@@ -76,7 +76,7 @@ Wire Program::wire() const {
   Wire wire{16, 16};
   unsigned elements = 0, together = 1; // of a packet or piece: whole lines of every mailbox, and whole words of an argument
   for (const Mailbox &box : mailboxes) {
-    if (!box.payload) continue;
+    if (!holdsPackets(box)) continue;
     const Wire own = wireOf(box.sync);
     if (elements == 0) wire = own;
     elements = std::lcm(std::max(1u, elements), own.pieceBytes() / sizeOf(box.dtype));
@@ -91,13 +91,14 @@ Wire Program::wire() const {
 }
 
 unsigned Program::linesOf(const Mailbox &box) const {
+  if (box.spread != Spread::Element) return 1;
   const Wire own = wireOf(box.sync), all = wire();
   const unsigned bytes = pieceElements() * sizeOf(box.dtype) * (all.together > own.together ? 2 : 1);
   return (bytes + own.pieceBytes() - 1) / own.pieceBytes();
 }
 
 bool Program::mailsAlike() const {
-  return llvm::all_of(mailboxes, [&](const Mailbox &box) { return !box.payload || (box.dtype == packetType() && linesOf(box) == 1); });
+  return llvm::all_of(mailboxes, [&](const Mailbox &box) { return !holdsPackets(box) || (box.dtype == packetType() && linesOf(box) == 1); });
 }
 
 bool Program::goesByRows() const {
@@ -107,7 +108,7 @@ bool Program::goesByRows() const {
     if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow || load->perRow;
     if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
   });
-  rows |= llvm::any_of(values, [](const Value &v) { return v.length.isPieceOfRows(); });
+  rows |= llvm::any_of(values, [](const Value &v) { return v.length.isPieceOfRows() || (v.count && v.count->rows); });
   return rows;
 }
 

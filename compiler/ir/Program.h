@@ -52,6 +52,7 @@ struct Count {
   Slice element = {};        ///< of one number; of no meaning if there is a box
   MailboxId box = kNone;
   Index slot = {};
+  bool rows = false; ///< they are rows of a matrix
 
   bool operator==(const Count &other) const {
     return box == other.box && (box == kNone ? element == other.element : slot == other.slot);
@@ -103,8 +104,11 @@ struct Mailbox {
   Index slots; ///< a constant once N is
   Length length;          ///< of one slot: what the writer of slot `slot` sends to rank `me`, over these two variables
   DType dtype = DType::F32; ///< of what is sent
+  Spread spread = Spread::Element; ///< along what it is constant: a number for each row, or group of it, has a line of its own
+  unsigned group = 0;              ///< elements of such a group
   bool payload = true;    ///< else its slots are announced and hold nothing
   bool counted = false;   ///< a message says how long it is, and is sent even if it has no elements
+  bool countsRows = false; ///< in rows of a matrix
   Reuse reuse = Reuse::Auto;
   bool declaredDepth = false;
   bool canonical = false; ///< senders turn the value that means empty into an equal one: set by expandSyncModes
@@ -170,8 +174,9 @@ struct Ensures {
   SourceOffset where = 0;
   std::optional<Index> on = {}; ///< promised only to ranks where this condition over `me` and scalars holds
   std::vector<FormulaNode> formula = {};
-  std::optional<Slice> count = {}; ///< Copy: of so many elements, which is a number of an input of rank `countFrom`
+  std::optional<Slice> count = {}; ///< no Reduction: of so many elements, which is a number of an input of rank `countFrom`
   Index countFrom = {};
+  bool countsRows = false; ///< of so many rows
   Length domain = {}; ///< Formula: of the vectors it computes with; the target has one element for each of their rows or
                       ///< groups if the last node is constant there
 };
@@ -257,6 +262,12 @@ struct Program {
   bool hasCounts() const {
     return llvm::any_of(mailboxes, [](const Mailbox &m) { return m.counted; });
   }
+
+  /// Whether a mailbox holds packets of vectors, and not numbers of rows or groups, or nothing at all.
+  static bool holdsPackets(const Mailbox &box) { return box.payload && box.spread == Spread::Element; }
+
+  /// Whether a value is as many rows of a matrix as a number says.
+  bool isOfRows(ValueId v) const { return values[v].count && values[v].count->rows; }
 
   bool hasWindows() const {
     return llvm::any_of(buffers, [](const Buffer &b) { return b.window; });

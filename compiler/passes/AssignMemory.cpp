@@ -79,7 +79,8 @@ void roundChunks(Program &program) {
 std::uint64_t keptBytes(const Program &program, const Value &value) {
   const unsigned packet = llvm::alignTo(program.wire().packetBytes(), 4);
   if (program.keepsPackets(value)) return llvm::alignTo(packet, 16);
-  const unsigned elements = value.spread == Spread::Element ? packet / sizeOf(program.packetType()) : 1;
+  const bool ofEach = value.spread == Spread::Element || (value.spread == Spread::Group && program.wire().together > 1);
+  const unsigned elements = ofEach ? packet / sizeOf(program.packetType()) : 1;
   return llvm::alignTo(elements * sizeOf(ast::accumulatorOf(value.dtype)), 16);
 }
 

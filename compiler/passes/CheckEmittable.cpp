@@ -28,14 +28,6 @@ private:
   const Program &program;
   Context &context;
   bool ok = true;
-  std::optional<bool> longRows; ///< whether row reductions are of numbers of 8 bytes, whose words in shared memory are all
-
-  void refuse(const Stmt &stmt, const std::string &what) {
-    if (!ok) return;
-    const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
-    context.diagnostics.error(DiagnosticKind::NotLowered, {where, where}, what + " cannot be lowered yet");
-    ok = false;
-  }
 
   void splitByElements(const Stmt &stmt) {
     if (!ok) return;
@@ -43,6 +35,15 @@ private:
     context.diagnostics
         .error(DiagnosticKind::Misplaced, {where, where}, "pieces that end within a row, in an algorithm that goes by rows of the same matrix")
         .help("split it by rows: `split_rows(m, N)`");
+    ok = false;
+  }
+
+  void countsElements(const Stmt &stmt) {
+    if (!ok) return;
+    const auto where = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
+    context.diagnostics
+        .error(DiagnosticKind::Misplaced, {where, where}, "so many elements of a matrix, which may end within a row, in an algorithm that goes by its rows")
+        .help("count rows: `prefix_rows(m, n)`");
     ok = false;
   }
 
@@ -90,17 +91,8 @@ private:
   void rowLoop(const PacketLoop &loop) {
     if (loop.domain.kind == Length::Kind::Piece && !loop.domain.ofRows) splitByElements(loop.body.front());
     walk(loop.body, [&](const Stmt &stmt) {
-      const auto *reduce = std::get_if<RowReduce>(&stmt.op());
-      if (!reduce || program.wire().together == 1) return;
-      if (reduce->group) refuse(stmt, "a scale of each group beside mailboxes in lines of 128 bytes");
-      const bool isLong = sizeOf(program.values[reduce->value].dtype) > 4;
-      if (longRows && *longRows != isLong) refuse(stmt, "a row of 8-byte numbers and one of others, beside mailboxes in lines of 128 bytes,");
-      longRows = isLong;
-    });
-    walk(loop.body, [&](const Stmt &stmt) {
       const ValueId v = resultOf(stmt);
-      if (std::holds_alternative<StoreCount>(stmt.op()) || (v != kNone && program.values[v].count))
-        refuse(stmt, "a `counted` mailbox beside a statement that goes by rows");
+      if (v != kNone && program.values[v].count && !program.isOfRows(v)) countsElements(stmt);
     });
   }
 

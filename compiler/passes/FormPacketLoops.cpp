@@ -121,6 +121,7 @@ private:
       bool rows = l.domain.isPieceOfRows();
       walk(l.body, [&](const Stmt &s) {
         rows |= std::holds_alternative<RowReduce>(s.op());
+        if (const ValueId v = resultOf(s); v != kNone) rows |= program.isOfRows(v);
         if (const auto *load = std::get_if<Load>(&s.op())) rows |= load->everyRow || load->perRow;
         if (const auto *store = std::get_if<Store>(&s.op())) rows |= store->perRow;
       });

@@ -40,7 +40,7 @@ private:
     if (auto *send = std::get_if<Send>(&stmt.op())) {
       Use &use = uses[send->box];
       ++use.sends;
-      use.good &= !program.mailboxes[send->box].counted && send->own == kNone && send->slot.isVariable("me") && !send->peer.uses("me") &&
+      use.good &= !program.mailboxes[send->box].counted && program.mailboxes[send->box].spread == Spread::Element && send->own == kNone && send->slot.isVariable("me") && !send->peer.uses("me") &&
                   !program.values[send->value].variable;
       use.send = send, use.loop = &loop;
     } else if (Block *body = bodyOf(stmt)) {

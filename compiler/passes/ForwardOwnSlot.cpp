@@ -70,6 +70,7 @@ private:
     if (use.sends != 1 || use.peerVariable.empty() || !use.readByRank || !use.readLoop || !use.readInOneLoop) return;
     if (!use.send->peer.isVariable(use.peerVariable) || !use.send->slot.isVariable("me")) return;
     if (program.values[use.send->value].variable) return; // it may hold something else by the time it is read
+    if (program.mailboxes[box].countsRows || program.mailboxes[box].spread != Spread::Element) return;
     if (program.mailboxes[box].counted && (use.sendBlock->size() != 2 || !program.values[use.send->value].count)) return; // its length would have to be kept too
     Length length = program.values[use.send->value].length;
     length.index = length.index.substitute(use.peerVariable, Index::variable("me"));

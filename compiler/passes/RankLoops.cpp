@@ -13,8 +13,11 @@ const Length *lengthOf(const Program &program, const Stmt &stmt) {
   return nullptr;
 }
 
-/// Whether a statement has a place in a loop: one that sends, or one that receives first of all.
-bool fits(const Stmt &stmt, const ForRanks &loop, bool receives) {
+/// Whether a statement has a place in a loop: one that sends, or one that receives first of all. Numbers of rows go one by one.
+bool fits(const Program &program, const Stmt &stmt, const ForRanks &loop, bool receives) {
+  const auto *sends = std::get_if<Send>(&stmt.op());
+  if (sends && program.mailboxes[sends->box].spread == Spread::Row) return false;
+  if (slotOf(stmt) && program.values[resultOf(stmt)].spread == Spread::Row) return false;
   if (const auto *send = std::get_if<Send>(&stmt.op())) return !receives && send->peer.isVariable(loop.variable);
   if (const Index *slot = slotOf(stmt)) return &stmt == &loop.body.front() && slot->isVariable(loop.variable);
   if (const auto *credit = std::get_if<AwaitCredit>(&stmt.op()))
@@ -86,7 +89,7 @@ const Stmt *withoutRankText(const Program &program, const ForRanks &loop) {
       if (piece && !(*piece == length->index)) return &stmt;
       piece = &length->index;
     }
-    if (!fits(stmt, loop, receives)) return &stmt;
+    if (!fits(program, stmt, loop, receives)) return &stmt;
   }
   return nullptr;
 }

@@ -343,6 +343,7 @@ Type checkTypeExpr(Context &context, Expr &expr) {
 
 // ---- Places ----
 
+static bool isPrefix(Function function) { return function == Function::Prefix || function == Function::PrefixRows; }
 static bool isSplit(Function function) { return function == Function::Split || function == Function::SplitRows; }
 
 const NameRef *rootOf(const Expr &expr) {
@@ -351,7 +352,7 @@ const NameRef *rootOf(const Expr &expr) {
     if (auto *index = std::get_if<Index>(&root->node))
       root = index->base.get();
     else if (auto *call = std::get_if<Call>(&root->node);
-             call && !call->args.empty() && (call->function == Function::Prefix || isSplit(call->function)))
+             call && !call->args.empty() && (isPrefix(call->function) || isSplit(call->function)))
       root = call->args[0].get();
     else
       return std::get_if<NameRef>(&root->node);

@@ -30,6 +30,7 @@ constexpr FunctionInfo functions[] = {
     {"per_tensor", Function::PerTensor, 1, "per_tensor(scale)"},
     {"group", Function::Group, 1, "group(128)"},
     {"prefix", Function::Prefix, 2, "prefix(v, n)"},
+    {"prefix_rows", Function::PrefixRows, 2, "prefix_rows(m, n)"},
     {"chunks", Function::Chunks, 2, "chunks(v, SIZE)"},
     {"split", Function::Split, 2, "split(v, N)"},
     {"split_rows", Function::SplitRows, 2, "split_rows(m, N)"},
@@ -192,10 +193,13 @@ Type checkQuant(Context &context, Call &call) {
   return valueType(target.element, call.args[0]->type.shape);
 }
 
+/// The first elements of a vector, or rows of a matrix.
 Type checkPrefix(Context &context, Call &call) {
-  bool data = checkData(context, *call.args[0], "prefix", true);
+  bool data = checkData(context, *call.args[0], call.callee.text, true);
   if (!checkIndex(context, *call.args[1], "the length of a prefix") || !data) return error();
   Type type = call.args[0]->type;
+  if (call.function == Function::PrefixRows && type.shape.size() < 2)
+    return wrong(context, call.args[0]->span, "`prefix_rows` takes a matrix, not " + describe(type), "the first elements of a vector are `prefix(v, n)`");
   Extent length;
   length.kind = Extent::Kind::Dynamic;
   length.count = call.args[1].get();
@@ -264,7 +268,8 @@ Type checkFunction(Context &context, Call &call, Expr &expr) {
   case Function::Exp:
   case Function::Abs: return checkElementwise(context, call);
   case Function::Quant: return checkQuant(context, call);
-  case Function::Prefix: return checkPrefix(context, call);
+  case Function::Prefix:
+  case Function::PrefixRows: return checkPrefix(context, call);
   case Function::Split: return checkSplit(context, call);
   case Function::SplitRows: return checkSplitRows(context, call);
   case Function::Old: return checkOld(context, call, expr.span);

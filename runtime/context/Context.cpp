@@ -80,7 +80,7 @@ std::string describe(const LaunchStatus &status, const Manifest &manifest, doubl
   if (box == region::kCount)
     return "`" + manifest.member + "`: on rank " + std::to_string(rank) + " count " + std::to_string(slot) + " is " +
            std::to_string(status.epochs >> 32) + ", more than the " + std::to_string(std::uint32_t(status.epochs)) +
-           " elements that a message can have";
+           " that a message can have";
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", timeout);
   return "`" + manifest.member + "`: rank " + std::to_string(rank) + " waited " + seconds + " s for " + what +

@@ -348,7 +348,9 @@ Result<void> LaunchPlan::check(int rank, std::span<void *const> pointers,
 bool LaunchPlan::onePacket(std::span<void *const> pointers, std::span<const std::uint64_t> extents,
                            LaunchShape shape) const {
   if (manifest.domain.rows) {
-    const auto whole = [&](const Rows &matrix) { return isWhole(product(matrix.row, extents)); };
+    const auto whole = [&](const Rows &matrix) {
+      return isWhole(product(matrix.row, extents)) && (!manifest.domain.counted || product(matrix.all, extents) != 0);
+    };
     return std::all_of(matrices.begin(), matrices.end(), whole) &&
            packetsOfRow(extents) <= std::uint64_t(shape.cluster) * shape.block && aligned(pointers);
   }

@@ -120,16 +120,21 @@ void Reference::compute(const Manifest::Promise &promise, const LaunchSizes &siz
   Manifest::Argument row{"", Direction::In, manifest.dtype, promise.rowExtents};
   const std::vector<std::uint64_t> values = evaluate(promise, manifest.elements(row, sizes.extents), sizes, read);
   const DType type = manifest.arguments[promise.output.argument].dtype;
-  const auto [begin, count] = placeOf(promise.output, sizes);
+  const std::uint64_t begin = placeOf(promise.output, sizes).first, count = promised(promise, sizes, inputs);
   for (std::uint64_t i = 0; i < count && i < values.size(); ++i)
     writeElement(type, output.data() + (begin + i) * sizeOf(type), stored(type, values[i]));
 }
 
-/// The number of elements that a part of an input says.
-std::uint64_t Reference::countOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes, const Inputs &inputs) const {
-  const DType type = manifest.arguments[part.argument].dtype;
-  const std::byte *at = inputs(int(part.rank), part.argument).data();
-  return readElement(type, at + placeOf(part, sizes).first * sizeOf(type));
+/// Of how many elements of the output something is promised: of all, or as a number of an input says.
+std::uint64_t Reference::promised(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs) const {
+  const std::uint64_t all = placeOf(promise.output, sizes).second;
+  if (!promise.count) return all;
+  const Manifest::Argument &output = manifest.arguments[promise.output.argument];
+  const Manifest::Argument row{"", Direction::In, output.dtype, {output.extents.back()}};
+  const DType type = manifest.arguments[promise.count->argument].dtype;
+  const std::byte *at = inputs(int(promise.count->rank), promise.count->argument).data();
+  const std::uint64_t count = readElement(type, at + placeOf(*promise.count, sizes).first * sizeOf(type));
+  return std::min(all, promise.countsRows ? count * manifest.elements(row, sizes.extents) : count);
 }
 
 void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
@@ -141,8 +146,7 @@ void Reference::fill(const Manifest::Promise &promise, const LaunchSizes &sizes,
   for (const Part &part : promise.sources)
     from.push_back(inputs(int(part.rank), part.argument).data() + placeOf(part, sizes).first * bytes);
   const auto element = [&](std::size_t source, std::uint64_t i) { return readElement(type, from[source] + i * bytes); };
-  const auto [first, all] = placeOf(promise.output, sizes);
-  const std::uint64_t elements = promise.count ? std::min(all, countOf(*promise.count, sizes, inputs)) : all;
+  const std::uint64_t first = placeOf(promise.output, sizes).first, elements = promised(promise, sizes, inputs);
   std::byte *to = output.data() + first * bytes;
   forRanges(elements, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {

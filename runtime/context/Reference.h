@@ -44,7 +44,7 @@ private:
   void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
             std::vector<std::byte> &output) const;
 
-  std::uint64_t countOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes, const Inputs &inputs) const;
+  std::uint64_t promised(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs) const;
   void compute(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
                std::vector<std::byte> &output) const;
   std::pair<std::uint64_t, std::uint64_t> placeOf(const Manifest::Promise::Part &part, const LaunchSizes &sizes) const;

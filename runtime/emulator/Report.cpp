@@ -240,7 +240,7 @@ std::string Engine::describeAbort() {
     const unsigned rank = word.where & 0xffff, box = word.where >> 16 & 0xffff, slot = word.where >> 32 & 0xffff;
     const unsigned cta = word.where >> 48, wanted = std::uint32_t(word.epochs), seen = word.epochs >> 32;
     if (box == kCount) {
-      text += format("rank %u, CTA %u: count %u is %u, more than the %u elements that a message can have\n", rank, cta, slot,
+      text += format("rank %u, CTA %u: count %u is %u, more than the %u that a message can have\n", rank, cta, slot,
                      seen, wanted);
       continue;
     }

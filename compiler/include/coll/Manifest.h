@@ -24,7 +24,7 @@ struct Manifest {
     /// Peers touch it: it lies in symmetric memory, at the same place on all ranks, and the kernel gets the address of
     /// every rank's, of the rank so many places after this one.
     bool window = false;
-    /// Where it holds numbers of elements: each is at most the product of these extents. The kernel reads them when it runs,
+    /// Where it holds numbers of elements or rows: each is at most the product of these extents. The kernel reads them when it runs,
     /// and ends the launch with an error if one is larger.
     std::vector<std::string> bound = {};
     /// It is also touched on all ranks at once: behind those addresses there is one of all.
@@ -114,6 +114,7 @@ struct Manifest {
     std::vector<Step> steps;              ///< if there are any, the last is what the output holds, and not the sources
     std::vector<std::string> rowExtents;  ///< of a row of the steps; a source with these extents alone is every row
     std::optional<Part> count = {};       ///< promised of so many elements alone, a number of an input; of the others nothing
+    bool countsRows = false;              ///< of so many rows
   };
   static constexpr int kWhole = -1;
 

@@ -57,6 +57,7 @@ __device__ inline void storeCount(const Launch<N> &launch, u32 *to, u32 i, u32 c
 template <class Box, class CountLines>
 struct Counted : Box {
   using P = typename Box::P;
+  using Packets = Box;
   using Counts = CountLines;
   /// Which line of a slot of Counts a thread looks at.
   __device__ static u32 countLine() { return 0; }
@@ -68,14 +69,20 @@ struct Counted : Box {
     send(launch, hop, slot, i, i, data, count, i == 0, 0);
   }
 
-protected:
-  /// The same of packet `i` of a vector in place `k` of the slot; the count goes to line `line` if `counts`.
+  /// The count alone, to line `line` if `counts`.
   template <int N>
-  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 k, u32 i, const P &data, u32 count, bool counts, u32 line) {
+  __device__ static void sendCount(Launch<N> &launch, u32 hop, u32 slot, u32 count, bool counts, u32 line) {
     launch.begin();
     const u64 word = detail::pair(count, launch.epoch);
     ptx::storeRelaxed16If(launch.active && counts, launch.team.peer[hop] + Counts::at(launch.epoch, slot, line),
                           Words2{{word, word}});
+  }
+
+protected:
+  /// The same of packet `i` of a vector in place `k` of the slot; the count goes to line `line` if `counts`.
+  template <int N>
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 k, u32 i, const P &data, u32 count, bool counts, u32 line) {
+    sendCount(launch, hop, slot, count, counts, line);
     if (reaches<AnyPackets, P>(i, count)) Box::send(launch, hop, slot, k, data);
   }
 };
@@ -94,6 +101,20 @@ struct CountedInChunks : Counted<Box, CountLines> {
   }
 };
 
+/// The same where a message is rows of a matrix: its count is of those.
+template <class Box, class CountLines>
+struct CountedRows : Counted<Box, CountLines> {
+  using P = typename Box::P;
+
+  /// Pushes packet `i` of the slot, which is one of row `row`, unless the message has fewer rows; with packet 0 goes the
+  /// count. Called for packet 0 of every message.
+  template <int N>
+  __device__ static void send(Launch<N> &launch, u32 hop, u32 slot, u32 i, const P &data, u64 row, u32 count) {
+    Counted<Box, CountLines>::sendCount(launch, hop, slot, count, i == 0, 0);
+    if (row < count) Box::send(launch, hop, slot, i, data);
+  }
+};
+
 /// How long the messages from all ranks are, once a thread has waited for that.
 template <int N>
 struct Messages {
@@ -103,9 +124,10 @@ struct Messages {
 
 namespace detail {
 
-template <class Box, int N, class Use>
-__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, u32 skip,
-                                   u32 ownCount, const typename Box::P &own, const Use &use) {
+/// `has(count)`: whether a message of that length has the packet, or that of another lane.
+template <class Box, int N, class Has, class Use>
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 k, u64 length, u32 skip, u32 ownCount,
+                                   const typename Box::P &own, const Has &has, const Use &use) {
   using P = typename Box::P;
   constexpr u32 kMost = kSlotsInFlight<P>, kCount = N < kMost ? N : kMost;
 #pragma unroll 1
@@ -125,7 +147,7 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
     }
 #pragma unroll
     for (u32 s = 0; s < kCount; ++s)
-      if ((wanted >> s & 1) && !reaches<AnyPackets, P>(i, messages.count[from + s])) wanted &= ~(1u << s);
+      if ((wanted >> s & 1) && !has(messages.count[from + s])) wanted &= ~(1u << s);
     P part[kCount];
     Box::template receive<kCount>(launch, from, wanted, k, part);
 #pragma unroll
@@ -137,22 +159,39 @@ __device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32
   messages.known = true;
 }
 
+template <class Box, int N, class Use>
+__device__ inline void eachMessage(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, u32 skip,
+                                   u32 ownCount, const typename Box::P &own, const Use &use) {
+  const auto has = [&](u32 count) { return reaches<AnyPackets, typename Box::P>(i, count); };
+  eachMessage<Box>(launch, messages, k, length, skip, ownCount, own, has, use);
+}
+
+/// How long one message alone is.
+template <class Box, int N>
+__device__ inline u32 awaitCount(Launch<N> &launch, Messages<1> &messages, u32 slot, u64 length) {
+  if (messages.known) return messages.count[0];
+  typename Box::Counts::P counts[1];
+  Box::Counts::template receive<1>(launch, slot, 1, Box::countLine(), counts);
+  messages.known = true;
+  return messages.count[0] = launch.active ? bounded(launch, counts[0].word[0], slot, length) : 0;
+}
+
+/// Packet `k` of a slot, if any lane of the warp has one in the message.
+template <class Box, int N>
+__device__ inline typename Box::P readIf(Launch<N> &launch, bool has, u32 slot, u32 k) {
+  typename Box::P part[1] = {};
+  if (ptx::anyInStep(has)) Box::template receive<1>(launch, slot, 1, k, part);
+  return part[0];
+}
+
 } // namespace detail
 
 /// Packet `i` of the message in slot `slot` alone, of a vector of `length` at most, with meaning as far as its count
 /// reaches, which is messages.count[0] from then on. In chunks it is packet `k` of one.
 template <class Box, int N>
 __device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 k, u32 i, u64 length) {
-  if (!messages.known) {
-    typename Box::Counts::P counts[1];
-    Box::Counts::template receive<1>(launch, slot, 1, Box::countLine(), counts);
-    messages.count[0] = launch.active ? bounded(launch, counts[0].word[0], slot, length) : 0;
-    messages.known = true;
-  }
-  typename Box::P part[1] = {};
-  if (ptx::anyInStep(reaches<AnyPackets, typename Box::P>(i, messages.count[0])))
-    Box::template receive<1>(launch, slot, 1, k, part);
-  return part[0];
+  const u32 count = detail::awaitCount<Box>(launch, messages, slot, length);
+  return detail::readIf<Box>(launch, reaches<AnyPackets, typename Box::P>(i, count), slot, k);
 }
 template <class Box, int N>
 __device__ inline typename Box::P readMessage(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 i, u64 length) {
@@ -182,6 +221,17 @@ __device__ inline void eachMessageOfChunk(Launch<N> &launch, Messages<N> &messag
 template <class Box, int N, class Use>
 __device__ inline void eachMessageOfChunk(Launch<N> &launch, Messages<N> &messages, u32 k, u32 i, u64 length, const Use &use) {
   detail::eachMessage<Box>(launch, messages, k, i, length, kNone, 0, {}, use);
+}
+
+/// The same of rows: packet `i` of the slot, which is one of row `row`, of matrices of `rows` rows at most.
+template <class Box, int N>
+__device__ inline typename Box::P readMessageRow(Launch<N> &launch, Messages<1> &messages, u32 slot, u32 i, u64 row, u64 rows) {
+  const u32 count = detail::awaitCount<Box>(launch, messages, slot, rows);
+  return detail::readIf<Box>(launch, row < count, slot, i);
+}
+template <class Box, int N, class Use>
+__device__ inline void eachMessageRow(Launch<N> &launch, Messages<N> &messages, u32 i, u64 row, u64 rows, const Use &use) {
+  detail::eachMessage<Box>(launch, messages, i, rows, kNone, 0, {}, [&](u32 count) { return row < count; }, use);
 }
 
 } // namespace coll

@@ -130,8 +130,9 @@ struct RowGroup {
 
 /// One row, as one of the threads that share it sees it: its packets are number thread + k * threads, k < kPackets. What
 /// says "all threads" is to be called by all that share the row, with or without packets.
-template <class Shape, class P, int N>
+template <class Shape, class Payload, int N>
 struct Row {
+  using P = Payload;
   static constexpr u32 kPackets = Shape::kPackets, kElements = P::kElements;
   Launch<N> &launch;
   detail::RowGroup &group;
@@ -142,6 +143,8 @@ struct Row {
   __device__ u32 packet(u32 k) const { return group.thread + k * group.threads; }
   __device__ bool has(u32 k) const { return packet(k) < packets; }
   __device__ u32 place(u32 k) const { return first + packet(k); }
+  /// Whether this is the thread that does for all what is to be done once for the row.
+  __device__ bool isFirst() const { return group.thread == 0; }
   /// Where the row begins in a matrix.
   template <class T>
   __device__ T *of(T *matrix) const { return matrix + number * length; }
@@ -167,6 +170,19 @@ struct Row {
   __device__ void store(T *matrix, u32 k, const P &p) const {
     coll::store<Shape>(launch, matrix + number * length, packet(k), length, p);
   }
+  /// The same where a matrix has `rows` rows at most; zero bits of others.
+  template <class T>
+  __device__ P loadFirst(const T *matrix, u32 k, u32 rows) const {
+    P p = {};
+    if (number < rows) p = load(matrix, k);
+    return p;
+  }
+  template <class U>
+  __device__ Elements<Computed<U>, kElements> loadFirstElements(const U *matrix, u32 k, u32 rows) const {
+    Elements<Computed<U>, kElements> f = {};
+    if (number < rows) f = loadElements(matrix, k);
+    return f;
+  }
   /// The same of another type than the packets'.
   template <class U>
   __device__ Elements<Computed<U>, kElements> loadElements(const U *matrix, u32 k) const {
@@ -189,18 +205,28 @@ struct Row {
   /// threads; the last by the threads that have packet k.
   template <class U, class W>
   __device__ void storeOne(U *vector, const NumberOf<W> &v) const {
+    if (isEmpty()) return;
     if (group.thread == 0) coll::storeElements<AnyPackets>(launch, vector, u32(number), number + 1, v);
   }
   template <class U>
   __device__ NumberOf<Computed<U>> loadOne(const U *vector) const {
+    if (isEmpty()) return {};
     return detail::loadDenseElements<OneRowPacket, 1>(vector, number, number + 1);
   }
-  template <u32 kGroup, class U>
-  __device__ void storeGroup(U *vector, u32 k, const Number &v) const {
-    constexpr u32 kOfGroup = kGroup / kElements;
-    const u64 groups = length / kGroup, at = packet(k) / kOfGroup;
-    if (packet(k) % kOfGroup == 0 && at < groups)
-      coll::storeFloats<AnyPackets>(launch, vector + number * groups, u32(at), groups, v);
+  template <u32 kGroup, class U, u32 kNumbers>
+  __device__ void storeGroup(U *vector, u32 k, const Floats<kNumbers> &v) const {
+    const u64 groups = length / kGroup;
+    const auto put = [&](u64 group, float number) {
+      if (group < groups) coll::storeFloats<AnyPackets>(launch, vector + this->number * groups, u32(group), groups, Number{{number}});
+    };
+    if constexpr (P::kOfWarps) { // a packet is of pieces of several groups
+      eachGroup<kGroup>(k, [&](u32 n, u64 group, bool isFirst) {
+        if (isFirst) put(group, v.value[n * P::Piece::kElements]);
+      });
+    } else {
+      constexpr u32 kOfGroup = kGroup / kElements;
+      if (packet(k) % kOfGroup == 0) put(packet(k) / kOfGroup, v.value[0]);
+    }
   }
 
   /// A packet's part of the row's sum or maximum: its elements that are in the row, combined.
@@ -233,7 +259,43 @@ struct Row {
         part[k] = detail::treeOfLanes<detail::RowMax, kGroup / kElements>(has(k) ? part[k] : detail::RowMax::nothing<float>());
   }
 
+  /// The same in lines, whose packets are of pieces of several groups: for each element the number of its group.
+  template <u32 kGroup>
+  __device__ void maxOfGroups(Floats<kElements> (&most)[kPackets]) const {
+    constexpr u32 kUnits = kGroup / P::Piece::kElements, kBlocks = kUnits > 32 ? kUnits / 32 : 1;
+    const u32 numbers = tellOfGroups<(kUnits < 32 ? kUnits : 32)>();
+#pragma unroll
+    for (u32 k = 0; k < kPackets; ++k)
+      eachGroup<kGroup>(k, [&](u32 n, u64 group, bool) {
+        float v = ptx::loadShared(numbers + u32(group) * kBlocks);
+#pragma unroll 1
+        for (u32 b = 1; b < kBlocks; ++b) v = detail::RowMax::apply(v, ptx::loadShared(numbers + u32(group) * kBlocks + b));
+#pragma unroll
+        for (u32 e = 0; e < P::Piece::kElements; ++e) most[k].value[n * P::Piece::kElements + e] = v;
+      });
+  }
+  /// Calls body(n, group, isFirst) for each piece n that packet k has in the row: which group of kGroup elements it is of, and
+  /// whether it is the first of that.
+  template <u32 kGroup, class Body>
+  __device__ void eachGroup(u32 k, const Body &body) const {
+    constexpr u32 kUnits = kGroup / P::Piece::kElements;
+    static_assert(kGroup % P::Piece::kElements == 0, "groups are whole pieces");
+#pragma unroll
+    for (u32 n = 0; n < P::kPieces; ++n) {
+      const u32 unit = P::piece(packet(k), n);
+      if (has(k) && P::hasPiece(packet(k), n, length)) body(n, unit / kUnits, unit % kUnits == 0);
+    }
+  }
+  /// All threads: what they were told of reductions before, they have read. In lines, where reductions of groups or of numbers
+  /// of unlike sizes take each other's words.
+  __device__ void freeWords() const {
+    startOthers();
+    sync();
+  }
+
 private:
+  /// Whether it is only there for a message: see forRowsOfMessages.
+  __device__ bool isEmpty() const { return !Shape::kWhole && length == 0; }
   template <class Body>
   __device__ void call(Body body, u32 k) const {
     launch.active = has(k);
@@ -257,7 +319,7 @@ private:
   /// The words of shared memory that belong to the next meeting.
   __device__ u32 words() const { return group.meetings % 2 * ptx::kSharedWords / 2; }
   /// The same for units that lie among each other: all words for numbers of 8 bytes, as between the reading of one
-  /// reduction's blocks and the next one's there is a meeting anyway. Such a row has no reductions of 4 bytes.
+  /// reduction's blocks and the next one's there is a meeting anyway. Beside reductions of 4 bytes there is `freeWords`.
   template <class W>
   __device__ u32 unitWords() const { return sizeof(W) == 8 ? 0 : words(); }
   /// Before other CTAs' shared memory is written.
@@ -303,6 +365,26 @@ private:
     ++group.meetings;
     sync();
     return blocks;
+  }
+  /// The same of groups of kLanes units, of which all threads are told: from the word on that is returned.
+  template <u32 kLanes>
+  __device__ u32 tellOfGroups() const {
+    const u32 base = unitWords<float>(), numbers = ptx::kSharedWords / 2 - base, lane = threadIdx.x % 32;
+    const u32 units = u32(length / P::Piece::kElements);
+    sync();
+#pragma unroll 1
+    for (u32 b = blockIdx.x % group.ctas + threadIdx.x / 32 * group.ctas; b * 32 < units; b += blockDim.x / 32 * group.ctas) {
+      const u32 unit = b * 32 + lane;
+      const float v = detail::treeOfLanes<detail::RowMax, kLanes>(unit < units ? ptx::loadShared(base + unit) : detail::RowMax::nothing<float>());
+#pragma unroll 1
+      for (u32 c = 0; c < group.ctas && lane % kLanes == 0 && unit < units; ++c)
+        if (group.ctas > 1) ptx::storeSharedOf(c, numbers + unit / kLanes, v);
+        else ptx::storeShared(numbers + unit / kLanes, v);
+    }
+    ++group.meetings;
+    sync();
+    if (launch.begun) launch.settled = true;
+    return numbers;
   }
   /// Of all threads that share the row.
   __device__ void sync() const {
@@ -411,9 +493,11 @@ private:
   }
 };
 
-/// Calls body(row) for the rows of a matrix that this CTA has a share in; by all threads of the grid.
+namespace detail {
+
+/// `more`: packets of a row that has no elements.
 template <class Shape, class P, int N, class Body>
-__device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, Body body) {
+__device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, u32 more, const Body &body) {
   detail::RowGroup group;
   group.ctas = ptx::clusterCtas();
   group.thread = blockIdx.x % group.ctas * blockDim.x + threadIdx.x;
@@ -423,13 +507,29 @@ __device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, Body bod
     launch.counts = true;
     ptx::clusterArrive();
   }
-  const u32 packets = P::count(length);
+  const u32 packets = P::count(length) + more;
   const float share = ptx::divide(1.0f, float(length));
   launch.start();
 #pragma unroll 1
   for (u64 r = blockIdx.x / group.ctas; r < rows; r += gridDim.x / group.ctas)
     body(Row<Shape, P, N>{launch, group, r, length, packets, u32(r) * packets, share});
   if (group.ctas > 1 && !group.started) ptx::clusterWait();
+}
+
+} // namespace detail
+
+/// Calls body(row) for the rows of a matrix that this CTA has a share in; by all threads of the grid.
+template <class Shape, class P, int N, class Body>
+__device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, const Body &body) {
+  detail::forRows<Shape, P>(launch, rows, length, 0, body);
+}
+
+/// The same where messages say how many rows they have: a matrix without elements is one row of them, with the packets that
+/// their counts go with.
+template <class Shape, class P, int N, class Body>
+__device__ inline void forRowsOfMessages(Launch<N> &launch, u64 rows, u64 length, const Body &body) {
+  const bool isEmpty = rows == 0 || length == 0;
+  detail::forRows<Shape, P>(launch, isEmpty ? 1 : rows, isEmpty ? 0 : length, isEmpty ? P::count(1) : 0, body);
 }
 
 } // namespace coll
