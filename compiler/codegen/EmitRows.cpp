@@ -27,7 +27,10 @@ std::optional<Scatter> scatterOf(const Program &program, const Stmt &stmt) {
 
 void RowsEmitter::run(const PacketLoop &loop) {
   bool messages = false;
-  walk(loop.body, [&](const Stmt &s) { messages |= resultOf(s) != kNone && program.isOfRows(resultOf(s)); });
+  walk(loop.body, [&](const Stmt &s) {
+    const auto *send = std::get_if<Send>(&s.op());
+    messages |= (resultOf(s) != kNone && program.isOfRows(resultOf(s))) || (send && program.mailboxes[send->box].counted);
+  });
   body.inRows = true, body.slotPacket = "i";
   if (messages) body.declareMessages(loop);
   const unsigned line = std::exchange(body.lastLine, 0);

@@ -58,7 +58,7 @@ int Builder::rowReduce(RowOp op, int value, unsigned group, ast::Span where) {
     return slip(DiagnosticKind::WrongArguments, where, "a row function of what is one number for each group", "take it of the matrix, as in `rowmax(abs(m))`"), 0;
   asItself(value);
   const ValueId v = program.addValue("", of.length, of.dtype, group ? Spread::Group : Spread::Row);
-  program.values[v].group = group, program.values[v].count = of.count;
+  program.values[v].group = group, program.values[v].count = program.values[value].count;
   return block->push_back(RowReduce{v, op, value, group, where.begin}), v;
 }
 

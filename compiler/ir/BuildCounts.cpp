@@ -78,12 +78,12 @@ void Builder::countsIn(const Count &count, bool rows, ast::Span where) {
   slip(DiagnosticKind::TypeMismatch, where, "this message is so many " + is + " long", *unit ? "write `prefix_rows(m, n)`" : "write `prefix(v, n)`");
 }
 
-/// Of two values that go element by element: as long as the one of them says that says so.
+/// Of two values that go element by element: as long as the one of them says that says so. That messages of two mailboxes are of
+/// one length is the checker's to say.
 std::optional<Count> Builder::commonCount(ValueId a, ValueId b, ast::Span where) {
   const std::optional<Count> &x = program.values[a].count, &y = program.values[b == kNone ? a : b].count;
-  if (x && y && !(x == y))
-    slip(DiagnosticKind::TypeMismatch, where, "two messages that say for themselves how long they are may differ in length",
-         "compute with each where it arrives, and with what they make afterwards");
+  if (x && y && x->box == kNone && y->box == kNone && !(x == y))
+    slip(DiagnosticKind::TypeMismatch, where, "these are cut to two numbers, and may differ in length", "cut both to the same one");
   return x ? x : y;
 }
 

@@ -120,6 +120,9 @@ void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
   const ValueId v = value(*s.value, out);
   if (!ok) return;
   asItself(v);
+  if (program.values[v].spread == Spread::Row || program.values[v].spread == Spread::Group)
+    return slip(DiagnosticKind::Misplaced, s.value->span, "a number for each row or group does not go into a window of another rank",
+                "send it to a mailbox of one element for each, as `of f32[R][1]`, and store it where it arrives");
   if (!program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
   Store store{*to, v, span.begin};
   if (s.rank) return out.push_back(store);

@@ -18,6 +18,8 @@ bool fits(const Program &program, const Stmt &stmt, const ForRanks &loop, bool r
   const auto *sends = std::get_if<Send>(&stmt.op());
   if (sends && program.mailboxes[sends->box].spread == Spread::Row) return false;
   if (slotOf(stmt) && program.values[resultOf(stmt)].spread == Spread::Row) return false;
+  const auto *store = std::get_if<Store>(&stmt.op());
+  if (store && store->perRow && program.values[store->value].spread == Spread::Row) return false;
   if (const auto *send = std::get_if<Send>(&stmt.op())) return !receives && send->peer.isVariable(loop.variable);
   if (const Index *slot = slotOf(stmt)) return &stmt == &loop.body.front() && slot->isVariable(loop.variable);
   if (const auto *credit = std::get_if<AwaitCredit>(&stmt.op()))

@@ -73,7 +73,7 @@ struct Credits {
     }
   }
   __device__ void await(Launch<N> &launch, u32 copies, u32 hop) {
-    if (hop == last || (!ptx::kInStep && !launch.active)) return; // nobody waits for itself: a fresh object has seen hop 0
+    if (hop == 0 || hop == last || (!ptx::kInStep && !launch.active)) return; // nobody waits for itself
     last = hop;
     launch.begin();
     const u32 want = wanted(launch, copies);
