@@ -36,9 +36,9 @@ bool Builder::run() {
     if (algorithm.hasPipeline && !std::holds_alternative<ast::Pipeline>(stmt.node)) checkBesidePipeline(stmt, before);
   }
   program.body.push_back(KernelBoundary{KernelBoundary::Side::Exit, algorithm.decl->span.begin});
+  if (ok) resolveCounts();
   if (ok && program.chunks) checkChunks();
   if (ok) resolvePieces();
-  if (ok) resolveCounts();
   if (ok) dropUnused();
   if (ok) numberBarriers(program);
   if (ok) checkLaunchBarriers();
@@ -120,7 +120,8 @@ void Builder::checkChunks() {
   walk(program.body, [&](const Stmt &stmt) {
     const auto *store = std::get_if<Store>(&stmt.op());
     const auto *load = std::get_if<Load>(&stmt.op());
-    if (ok && (std::holds_alternative<RowReduce>(stmt.op()) || (load && (load->everyRow || load->perRow)) || (store && store->perRow))) {
+    const ValueId made = resultOf(stmt);
+    if (ok && (std::holds_alternative<RowReduce>(stmt.op()) || (made != kNone && program.isOfRows(made)) || (load && (load->everyRow || load->perRow)) || (store && store->perRow))) {
       const auto row = std::uint32_t(match(stmt, [](const auto &s) -> SourceOffset { return s.where; }));
       diagnostics.error(DiagnosticKind::Misplaced, {row, row}, "what goes by rows in a `pipeline`, whose chunks end within a row")
           .help("write an algorithm without `pipeline`, with a bound `when bytes <=`");
