@@ -87,6 +87,8 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
   op.a = value(*c.args[0], out);
   if (!loadFirst) op.b = value(*c.args[1], out);
   if (!ok) return 0;
+  const auto isNumber = [&](ValueId v) { return program.values[v].spread != Spread::Element; };
+  if (isNumber(op.a) || isNumber(op.b)) return combineNumbers(op.op, op.a, op.b, type, expr, out);
   if (!program.values[op.a].length.sameDomain(program.values[op.b].length))
     return slipOfLength(expr.span), 0;
   asItself(op.a), asItself(op.b);
@@ -97,12 +99,17 @@ ValueId Builder::combine(const ast::Call &c, const ast::Expr &expr, Block &out) 
 }
 
 ValueId Builder::combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out) {
+  const ValueId a = value(*c.args[0], out, true), b = value(*c.args[1], out, true);
+  if (!ok) return 0;
+  return combineNumbers(std::holds_alternative<const ast::Generic *>(c.op) ? *program.op : c.builtinOp, a, b, type, expr, out);
+}
+
+/// By arithmetic, in the type that is computed in.
+ValueId Builder::combineNumbers(ReduceOp op, ValueId x, ValueId y, DType type, const ast::Expr &expr, Block &out) {
   const DType in = ast::accumulatorOf(type);
-  const ValueId a = converted(value(*c.args[0], out, true), in, expr.span, out);
-  const ValueId b = converted(value(*c.args[1], out, true), in, expr.span, out);
+  const ValueId a = converted(x, in, expr.span, out), b = converted(y, in, expr.span, out);
   if (!ok) return 0;
   Block *before = std::exchange(block, &out);
-  const ReduceOp op = std::holds_alternative<const ast::Generic *>(c.op) ? *program.op : c.builtinOp;
   const ValueId v = arithmetic().convert(arithmetic().combine(op, a, b, expr.span), type, expr.span);
   block = before;
   return v;

@@ -105,6 +105,7 @@ private:
   ValueId combine(const ast::Call &c, const ast::Expr &expr, Block &out);
   /// The same of values that are not of the vectors' type, or of what is to be rounded later.
   ValueId combineWide(const ast::Call &c, const ast::Expr &expr, DType type, Block &out);
+  ValueId combineNumbers(ReduceOp op, ValueId x, ValueId y, DType type, const ast::Expr &expr, Block &out);
   ValueId reduce(const ast::Reduce &r, const ast::Expr &expr, Block &out, bool wide);
   void slipOfAll(const ast::Reduce &r);
   /// A reduction of what is computed of each slot, or of what is this rank's: one rank after the other.
