@@ -244,10 +244,18 @@ private:
     });
   }
 
+  /// Whether threads hold so much that a CTA is to have the registers of a whole multiprocessor. Left to choose, ptxas makes
+  /// room for two or four CTAs: loads of large packets wait for others, and own payload that waits for the peers' is put on
+  /// the stack before the epoch is read. Rows and pipelines hold little, and are quicker with more CTAs.
+  bool holdsMuch() const {
+    if (program.bulkUnits()) return true;
+    bool reduces = false;
+    walk(program.body, [&](const Stmt &s) { reduces |= std::holds_alternative<Reduce>(s.op()) || std::holds_alternative<Combine>(s.op()); });
+    return reduces && !rows() && !program.chunks;
+  }
+
   void entry() {
-    // A CTA that may have a multiprocessor to itself has registers for all that it holds. Left to choose, ptxas makes room
-    // for two or four: loads of large packets wait for others, and payload is put on the stack while the epoch is read.
-    out.line("extern \"C\" __global__ void __launch_bounds__(512, 1)");
+    out.line(std::string("extern \"C\" __global__ void __launch_bounds__(512") + (holdsMuch() ? ", 1)" : ")"));
     out.open(llvm::Twine(kernelName(program)) + "(const __grid_constant__ Args a) {");
     if (names.trace) out.line("coll::stamp(coll::kEntered);");
     out.line("coll::Launch<N> launch(a.team);");

@@ -61,7 +61,7 @@ __device__ inline void stream(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 allgather_stream_ll128_n8_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) stream<coll::OnePacket>(launch, a);

@@ -77,7 +77,7 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 allreduce_rmsnorm_oneshot_ll_n2_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) oneshot<coll::OneRowPacket>(launch, a);

@@ -79,7 +79,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 alltoallv_direct_flag_n8_f32(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);

@@ -65,7 +65,7 @@ __device__ inline void multimem(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 broadcast_multimem_ll_n2_bf16(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) multimem<coll::OnePacket>(launch, a);
