@@ -112,7 +112,7 @@ static std::set<std::int64_t> numbersOf(const ir::Program &program) {
 }
 
 PiecesTried piecesTried(const ir::Program &program) {
-  constexpr int kFewRanks = 16, kMostNamed = 12;
+  constexpr int kFewRanks = 16;
   PiecesTried tried;
   const int n = program.ranks;
   if (!splits(program)) return tried;
@@ -122,7 +122,7 @@ PiecesTried piecesTried(const ir::Program &program) {
   // Where one piece is something else, it may be the last that is not empty, or the first that is.
   for (const std::int64_t number : numbersOf(program))
     for (const std::int64_t at : {number, number + 1})
-      if (at >= 1 && at <= n && int(all.size()) < kMostNamed + (n <= kFewRanks ? n : 4)) all.insert(int(at));
+      if (at >= 1 && at <= n) all.insert(int(at));
   tried.numbers.assign(all.begin(), all.end());
   tried.all = int(all.size()) == n;
   return tried;
