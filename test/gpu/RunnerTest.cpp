@@ -104,7 +104,7 @@ TEST(Context, ACountThatIsTooLargeIsSaid) {
   }
   auto done = context->synchronize();
   ASSERT_FALSE(done);
-  EXPECT_NE(done.error().text.find("count 1 is 9, more than the 8 elements"), std::string::npos) << done.error().text;
+  EXPECT_NE(done.error().text.find("count 1 is 9, more than the 8 that a message can have"), std::string::npos) << done.error().text;
 }
 
 TEST(Context, MissingLaunchIsADeadlockAndNoHang) {
