@@ -244,14 +244,15 @@ private:
     });
   }
 
-  /// Whether threads hold so much that a CTA is to have the registers of a whole multiprocessor. Left to choose, ptxas makes
-  /// room for two or four CTAs: loads of large packets wait for others, and own payload that waits for the peers' is put on
-  /// the stack before the epoch is read. Rows and pipelines hold little, and are quicker with more CTAs.
+  /// Whether threads hold so much, a packet of each rank, that a CTA is to have the registers of a whole multiprocessor. Left
+  /// to choose, ptxas makes room for two or four CTAs: loads of large packets wait for others, and own payload that waits for
+  /// the peers' is put on the stack before the epoch is read. Rows, pipelines and two packets of 8 bytes fit without, and are
+  /// quicker with more CTAs.
   bool holdsMuch() const {
     if (program.bulkUnits()) return true;
     bool reduces = false;
     walk(program.body, [&](const Stmt &s) { reduces |= std::holds_alternative<Reduce>(s.op()) || std::holds_alternative<Combine>(s.op()); });
-    return reduces && !rows() && !program.chunks;
+    return reduces && program.ranks * program.wire().payloadBytes > 16 && !rows() && !program.chunks;
   }
 
   void entry() {

@@ -50,7 +50,7 @@ __device__ inline void oneshot(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 allreduce_oneshot_ll_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) oneshot<coll::OnePacket>(launch, a);

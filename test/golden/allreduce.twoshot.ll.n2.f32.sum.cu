@@ -77,7 +77,7 @@ __device__ inline void twoshot(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 allreduce_twoshot_ll_n2_f32_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) twoshot<coll::OnePacket>(launch, a);

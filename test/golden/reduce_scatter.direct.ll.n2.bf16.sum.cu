@@ -59,7 +59,7 @@ __device__ inline void direct(coll::Launch<N> &launch, const Args &a) {
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512)
 reduce_scatter_direct_ll_n2_bf16_sum(const __grid_constant__ Args a) {
   coll::Launch<N> launch(a.team);
   if (a.onePacket) direct<coll::OnePacket>(launch, a);

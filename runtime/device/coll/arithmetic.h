@@ -436,7 +436,6 @@ struct Dense {
 template <class Shape, class P, int N, class U>
 __device__ inline Elements<Computed<U>, P::kElements> loadElements(const Launch<N> &launch, const U *from, u32 i, u64 length) {
   Elements<Computed<U>, P::kElements> f = {};
-  if (!launch.active) return f;
   if constexpr (P::kInPieces) {
     constexpr u32 kCount = P::Piece::kElements;
 #pragma unroll
@@ -448,12 +447,12 @@ __device__ inline Elements<Computed<U>, P::kElements> loadElements(const Launch<
     }
     return f;
   } else {
+    if (!launch.active) return f;
     return detail::loadDenseElements<Shape, P::kElements>(from, i, length);
   }
 }
 template <class Shape, class P = detail::Dense, int N, class U, class W, u32 kCount>
 __device__ inline void storeElements(const Launch<N> &launch, U *to, u32 i, u64 length, const Elements<W, kCount> &f) {
-  if (!launch.active) return;
   if constexpr (P::kInPieces) {
 #pragma unroll
     for (u32 n = 0; n < P::kPieces; ++n) {
@@ -463,6 +462,7 @@ __device__ inline void storeElements(const Launch<N> &launch, U *to, u32 i, u64 
       if (P::hasPiece(i, n, length)) detail::storeDenseElements<Shape>(to, P::piece(i, n), length, part);
     }
   } else {
+    if (!launch.active) return;
     detail::storeDenseElements<Shape>(to, i, length, f);
   }
 }

@@ -43,10 +43,11 @@ struct Packet : coll::Packet<T, 32> {
   }
   /// The first element of the packets of the warp that has packet `i`.
   __device__ static u64 warpBegin(u32 i) { return u64(i / kWarp) * kElementsOfWarp; }
-  /// Which piece of a vector is piece `n` of packet `i`, and whether the packet has it and it has any element.
+  /// Which piece of a vector is piece `n` of packet `i`, and whether the packet has it and it has any element. Counted in
+  /// pieces: those of the vector are the same for all threads.
   __device__ static u32 piece(u32 i, u32 n) { return i / kLanes * kPiecesOfBlock + n * kLanes + i % kLanes; }
   __device__ static bool hasPiece(u32 i, u32 n, u64 length) {
-    return (n == 0 || i % kLanes != 7) && u64(piece(i, n)) * Piece::kElements < length;
+    return (n == 0 || i % kLanes != 7) && piece(i, n) < u32((length + Piece::kElements - 1) / Piece::kElements);
   }
   __device__ void setPiece(u32 n, const Piece &p) {
 #pragma unroll

@@ -170,11 +170,11 @@ __device__ inline bool reaches(u32 i, u64 length) {
 }
 
 /// Reads packet `i` of the vector of `length` elements at `from`. With Shape::kWhole the packet is whole and aligned;
-/// otherwise `from` is aligned to T alone and elements past the end read as zero bits.
+/// otherwise `from` is aligned to T alone and elements past the end read as zero bits. A thread without a packet has no piece
+/// of one in pieces, so nothing asks whether it is active: a branch there would have the epoch wait for the load's address.
 template <class Shape, class P, int N, class T>
 __device__ inline P load(const Launch<N> &launch, const T *from, u32 i, u64 length) {
   P p = {};
-  if (!launch.active) return p;
   if constexpr (P::kInPieces) {
 #pragma unroll
     for (u32 n = 0; n < P::kPieces; ++n)
@@ -182,6 +182,7 @@ __device__ inline P load(const Launch<N> &launch, const T *from, u32 i, u64 leng
         p.setPiece(n, detail::loadDense<Shape, typename P::Piece>(from, P::piece(i, n), length));
     return p;
   } else {
+    if (!launch.active) return p;
     return detail::loadDense<Shape, P>(from, i, length);
   }
 }
@@ -189,12 +190,12 @@ __device__ inline P load(const Launch<N> &launch, const T *from, u32 i, u64 leng
 /// Writes packet `i` of the vector of `length` elements at `to`; elements past the end are not touched.
 template <class Shape, class P, int N, class T>
 __device__ inline void store(const Launch<N> &launch, T *to, u32 i, u64 length, const P &packet) {
-  if (!launch.active) return;
   if constexpr (P::kInPieces) {
 #pragma unroll
     for (u32 n = 0; n < P::kPieces; ++n)
       if (P::hasPiece(i, n, length)) detail::storeDense<Shape>(to, P::piece(i, n), length, packet.getPiece(n));
   } else {
+    if (!launch.active) return;
     detail::storeDense<Shape>(to, i, length, packet);
   }
 }

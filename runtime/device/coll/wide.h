@@ -58,7 +58,7 @@ struct LinePacket : detail::InUnits<T, 2 * kPieceBytes, detail::unitOf(kPieceByt
   __device__ static u64 warpBegin(u32 i) { return u64(i / ll128::kWarp) * kElementsOfWarp; }
   __device__ static u32 piece(u32 i, u32 n) { return ll128::Packet<u32>::piece(i, n / kUnits) * kUnits + n % kUnits; }
   __device__ static bool hasPiece(u32 i, u32 n, u64 length) {
-    return (n < kUnits || i % ll128::kLanes != 7) && u64(piece(i, n)) * Piece::kElements < length;
+    return (n < kUnits || i % ll128::kLanes != 7) && piece(i, n) < u32((length + Piece::kElements - 1) / Piece::kElements);
   }
 };
 
