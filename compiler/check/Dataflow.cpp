@@ -492,6 +492,11 @@ void Dataflow::operate(int rank, const Step &step) {
     value(r, step.value) = symbols.everywhere(Symbols::Code(step.code), step.detail);
     return;
   }
+  if (step.kind == Kind::Mean) {
+    symbols.mean(value(r, step.a), scratch);
+    std::swap(value(r, step.value), scratch);
+    return;
+  }
   if (step.kind == Kind::AnyOrder) return symbols.anyOrder(value(r, step.value), step.op, step.number);
   if (step.kind == Kind::Map || step.kind == Kind::Round || step.kind == Kind::RowReduce) {
     if (step.kind == Kind::Map)

@@ -49,6 +49,7 @@ void Dependence::follow(Step &step, int rank, Of leaves, std::vector<int> &from)
     break;
   case Kind::Fold: result = step.first ? of(step.a) : both(of(step.value), of(step.a)); break;
   case Kind::Combine: result = both(of(step.a), of(step.b)); break;
+  case Kind::Mean:
   case Kind::Round: result = of(step.a); break;
   case Kind::Map: result = step.function == ir::Function::Convert ? of(step.a) : kUnknown; break;
   default: break;

@@ -84,8 +84,9 @@ private:
       for (int r = 0; r < program.ranks; ++r) {
         Segment next{0, n, 0, 0};
         contribution(e, r, scope(e, me, variable, r), next);
-        if (exactTree) expected = r ? symbols.combine(*program.op, expected, next) : next;
+        if (exactTree) expected = r ? symbols.combine(Symbols::folded(*program.op), expected, next) : next;
       }
+      if (exactTree && program.op == ReduceOp::Avg) expected = meanOf(expected);
       std::sort(want.begin(), want.end());
       if (want != wanted) wanted = want, complete.clear();
     }
@@ -132,6 +133,12 @@ private:
     return sameValues ? notAscending(e, me, base, is, should) : differs(e, me, base, is, should);
   }
 
+  Segment meanOf(const Segment &sum) {
+    Content out;
+    symbols.mean({sum}, out);
+    return out.front();
+  }
+
   /// Whether the order in which a reduction is combined may be any, because it does not show or is not promised.
   bool isFree(ReduceOp op, DType type) const {
     return anyOrder || !isFloat(type) || op == ReduceOp::Min || op == ReduceOp::Max || program.order != "ascending";
@@ -172,9 +179,10 @@ private:
         const auto lookup = [&](llvm::StringRef name) { return name == node.variable ? std::optional<std::int64_t>(r) : here(name); };
         const Segment next = input(node, r, elements, lookup);
         const bool free = isFree(node.op, node.dtype);
-        sum = !r ? next : free ? symbols.fold(node.op, sum, next) : symbols.combine(node.op, sum, next);
+        const ReduceOp op = Symbols::folded(node.op);
+        sum = !r ? next : free ? symbols.fold(op, sum, next) : symbols.combine(op, sum, next);
       }
-      return {sum};
+      return {node.op == ReduceOp::Avg ? meanOf(sum) : sum};
     }
     case Kind::Constant:
       if (node.number) return symbols.everywhere(Symbols::kWhole, node.number->evaluate(scope(e, me, variable, -1)).value_or(0));

@@ -337,11 +337,17 @@ private:
       block(s.body);
       scope.pop_back();
       Step step{Step::Kind::Fold};
-      step.where = s.where, step.op = s.op, step.value = s.result, step.a = s.yield, step.first = r == 0;
+      step.where = s.where, step.op = Symbols::folded(s.op), step.value = s.result, step.a = s.yield, step.first = r == 0;
       setLength(step, program.values[s.result].length);
       emit(step);
     }
     if (s.multicast) anyOrder(s);
+    if (s.op == ReduceOp::Avg) {
+      Step step{Step::Kind::Mean};
+      step.where = s.where, step.value = step.a = s.result;
+      setLength(step, program.values[s.result].length);
+      emit(step);
+    }
     round(s.result, s.where);
   }
 
@@ -359,7 +365,7 @@ private:
   void anyOrder(const ir::Reduce &s) {
     if (!isFloat(program.dtype) || s.op == ReduceOp::Min || s.op == ReduceOp::Max) return;
     Step step{Step::Kind::AnyOrder};
-    step.where = s.where, step.op = s.op, step.value = step.a = s.result;
+    step.where = s.where, step.op = Symbols::folded(s.op), step.value = step.a = s.result;
     step.number = -1 - int(steps().size()) * program.ranks - rank; // slots that are added to have numbers from 0 up
     setLength(step, program.values[s.result].length);
     emit(step);

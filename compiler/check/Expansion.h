@@ -24,6 +24,7 @@ struct Step {
     AwaitCredit, ///< waits until `peer` is done with what the copy of `box` held before
     Combine, ///< value = a op b
     Fold,    ///< value = value op a; the first time, value = a
+    Mean,    ///< value times 1/ranks: the end of an `avg`, whose folds are sums
     Round,   ///< value, as the program's type has it
     AnyOrder, ///< value, its operations `op` in an order that is this rank's and step's alone
     Map,     ///< value = function(a, b), of type `type`

@@ -35,6 +35,18 @@ bool hasArithmetic(const ir::Program &program) {
   return found;
 }
 
+/// What is promised in other ways for one operator or type than for another, though the text is one: `avg` ends with a product.
+bool printFormulas(const ir::Program &program, llvm::raw_ostream &os) {
+  bool any = false;
+  for (const ir::Ensures &e : program.ensures)
+    for (const ir::FormulaNode &node : e.formula) {
+      os << int(node.kind) << ' ' << keyword(node.dtype) << ' ' << keyword(node.op) << ' ' << ir::keyword(node.function) << ' ' << node.a
+         << ' ' << node.b << ' ' << node.value << '\n';
+      any = true;
+    }
+  return any;
+}
+
 /// What arithmetic does to a type by nature: conversions from narrow floats to f32 change nothing, and so on.
 llvm::StringRef arithmeticOf(DType type) {
   if (!isFloat(type)) return "whole";
@@ -49,12 +61,13 @@ std::string looks(const ir::Program &program) {
   std::string text;
   llvm::raw_string_ostream os(text);
   ir::print(program, os);
+  const bool computes = printFormulas(program, os) || hasArithmetic(program);
   text = replaceWords(os.str(), keyword(program.dtype), "T");
   if (program.op) text = replaceWords(text, keyword(*program.op), "op");
   // Which sums are the same whatever their order: Ensures, Expansion.
   const bool anyOrder = !isFloat(program.dtype) || program.op == ReduceOp::Min || program.op == ReduceOp::Max;
   if (program.op) text += anyOrder ? "any order\n" : program.order + "\n";
-  if (showsRoundings(program) || hasArithmetic(program)) text += arithmeticOf(program.dtype).str() + "\n";
+  if (showsRoundings(program) || computes) text += arithmeticOf(program.dtype).str() + "\n";
   return text;
 }
 

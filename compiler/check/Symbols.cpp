@@ -146,6 +146,24 @@ Content Symbols::everywhere(Code code, std::int64_t detail) {
   return {{0, UINT64_MAX, intern({code, ir::kNone, ir::kNone, detail}), 0}};
 }
 
+void Symbols::mean(const Content &sum, Content &out) {
+  const Content share = everywhere(kConstant, std::bit_cast<std::int64_t>(1.0 / program.ranks));
+  combine(ReduceOp::Prod, sum, share, out);
+}
+
+Node Symbols::sumOf(Node node, std::int64_t &at) const {
+  const Operation *product = operation(unrounded(node));
+  if (!product || product->op != int(ReduceOp::Prod)) return ir::kNone;
+  const auto isShare = [&](Node n) {
+    const Operation *number = operation(n);
+    return number && number->op == kConstant && std::bit_cast<double>(number->delta) == 1.0 / program.ranks;
+  };
+  if (isShare(product->right)) return product->left;
+  if (!isShare(product->left)) return ir::kNone;
+  at += product->delta;
+  return product->right;
+}
+
 bool Symbols::isNumber(const Operation &o) const {
   if (o.op >= kConstant) return true;
   if (isPrefix(o.op) || o.left == ir::kNone) return false;
@@ -262,8 +280,13 @@ Segment Symbols::exact(Node node, std::map<Node, Segment> &done) {
 bool Symbols::leaves(Node node, std::int64_t at, std::optional<ReduceOp> op, std::size_t most,
                      std::vector<Leaf> &out) const {
   // Folds lean to the left, so the right operands wait on a stack instead of this calling itself.
-  std::vector<std::pair<Node, std::int64_t>> todo{{node, at}};
   bool same = true;
+  if (op == ReduceOp::Avg) {
+    const Node sum = sumOf(node, at);
+    same = sum != ir::kNone, op = ReduceOp::Sum;
+    if (same) node = sum;
+  }
+  std::vector<std::pair<Node, std::int64_t>> todo{{node, at}};
   while (!todo.empty() && out.size() < most) {
     auto [next, element] = todo.back();
     todo.pop_back();

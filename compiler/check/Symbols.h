@@ -72,6 +72,9 @@ public:
   void apply(int code, const Content &of, Content &out, std::int64_t detail = 0);
   /// A Map, of one or two operands of type `from`; `type` is that of its result.
   void map(ir::Function function, const Content &a, const Content *b, DType from, DType type, Content &out);
+  /// By what the steps of a reduction combine, and of one of all ranks by `avg` its end: the sum times 1/ranks.
+  static ReduceOp folded(ReduceOp op) { return op == ReduceOp::Avg ? ReduceOp::Sum : op; }
+  void mean(const Content &sum, Content &out);
   /// What has element r of a node that is constant along rows for row r, `shift` elements further: a column where the rows are
   /// its numbers.
   Segment ofRows(Node node, std::int64_t shift);
@@ -123,6 +126,9 @@ public:
   Segment withoutRoundings(const Segment &segment);
 
 private:
+  /// What a mean is the mean of, and its element instead of the mean's; kNone if it is none.
+  Node sumOf(Node node, std::int64_t &at) const;
+
   const ir::Program &program;
   int buffers;
   Node firstOperation;

@@ -111,12 +111,20 @@ int Arithmetic::binary(const ast::Expr &expr, const ast::Binary &b, DType type) 
   return sink.map(function, x, y, type, expr.span);
 }
 
+/// Of `avg` the sum: `mean` is what is left to do.
+static Function functionOf(ReduceOp op) {
+  switch (op) {
+  case ReduceOp::Sum:
+  case ReduceOp::Avg: return Function::Add;
+  case ReduceOp::Prod: return Function::Mul;
+  case ReduceOp::Min: return Function::Min;
+  case ReduceOp::Max: return Function::Max;
+  }
+  llvm_unreachable("an operator");
+}
+
 int Arithmetic::combine(ReduceOp op, int a, int b, ast::Span where) {
-  const Function function = op == ReduceOp::Sum    ? Function::Add
-                            : op == ReduceOp::Prod ? Function::Mul
-                            : op == ReduceOp::Min  ? Function::Min
-                                                   : Function::Max;
-  return sink.map(function, a, b, sink.typeOf(a), where);
+  return sink.map(functionOf(op), a, b, sink.typeOf(a), where);
 }
 
 int Arithmetic::mean(ReduceOp op, int sum, int ranks, ast::Span where) {

@@ -32,6 +32,7 @@ public:
       const auto &name = std::get<ast::NameRef>(r->op->node);
       node.op = std::holds_alternative<const ast::Generic *>(name.ref) ? *program.op : name.op;
       of = r->body.get();
+      if (const auto *cast = std::get_if<ast::Cast>(&of->node); cast && ofOneType(*of, *cast->operand)) of = cast->operand.get();
     }
     if (!source(*of, node)) {
       if (const auto *r = std::get_if<ast::Reduce>(&expr.node)) return contributions(*r, node.op);
@@ -104,6 +105,12 @@ private:
   }
 
   Arithmetic arithmetic() { return Arithmetic(*this, program.dtype, program.op); }
+
+  /// Of which a cast changes nothing.
+  bool ofOneType(const ast::Expr &a, const ast::Expr &b) const {
+    return a.type.isValue() && b.type.isValue() &&
+           sema::instantiate(a.type.element, program.dtype) == sema::instantiate(b.type.element, program.dtype);
+  }
 
   /// A reduction of what is computed of each rank's arguments, from rank 0 up.
   int contributions(const ast::Reduce &r, ReduceOp op) {
