@@ -1,8 +1,8 @@
 #include "check/Check.h"
 
+#include "check/ChunkStreams.h"
 #include "check/Counts.h"
 #include "check/Dataflow.h"
-#include "check/Knowledge.h"
 #include "check/Launches.h"
 #include "check/Order.h"
 #include "check/Report.h"
@@ -33,9 +33,9 @@ public:
     const bool overflows = scalars.refusal && scalars.refusal->overflows; // and so may what is tried
     if (expansion.refutation) return refuted(overflows ? untried(program, *scalars.refusal) : *expansion.refutation);
     Verdict found = decide();
-    if (!found.proved || !scalars.refusal || options.someScalars) return found;
+    if (!found.proved || options.someScalars || (!scalars.refusal && allFollowed)) return found;
     verdict = Verdict();
-    return refuted(untried(program, *scalars.refusal));
+    return refuted(scalars.refusal ? untried(program, *scalars.refusal) : untriedLaunches(program));
   }
 
 private:
@@ -70,19 +70,15 @@ private:
   Launches launches;           ///< of all counts and scalars
   std::optional<Launches> all; ///< the same with each class apart, where they are asked for
   std::vector<Launches> parts; ///< the same, seen from two classes of packets; empty where there are not more
-  struct Quiet {
-    Schedule schedule;
-    LaunchKind kind;
-    unsigned told;
-  };
-  std::vector<Quiet> quiet;          ///< launches of other scalars that tell less, by how much they tell
-  std::optional<unsigned> leastTold; ///< by one of `launches`
-  std::size_t followed = 0;        ///< events, of other scalars than the few
+  static constexpr std::size_t kMostEvents = 4000000; ///< of launches that follow each other
+  bool allFollowed = true;         ///< else there are more launches of other scalars than the few
   bool strict = false;             ///< the last sequence has been seen to hold in the strict model, too
   bool reliesOnWaits = false;      ///< see Order, of the last sequence without a hazard
   bool reliesOnValues = false;     ///< the same
   bool reliesOnFetches = false;    ///< see Dataflow, of some launch
   std::map<std::tuple<const Launches *, bool, bool, bool, std::vector<int>>, Streams> streams; ///< those asked for
+  std::map<std::tuple<const Launches *, bool, bool, std::vector<int>>, ChunkStreams> chunkStreams; ///< the same
+  std::map<const Launches *, std::vector<llvm::BitVector>> chunksAfter; ///< by `goesOn`
   Verdict verdict;
 
   Verdict refuted(Refutation r) {
@@ -103,10 +99,9 @@ private:
             return r;
           }
           if (alias != ir::kNone) continue;
-          if (isFollowed(v, schedule)) launches.note(std::move(schedule), {int(s), v}, {int(s)});
-          else noteQuiet(std::move(schedule), {int(s), v});
+          const std::size_t most = v < scalars.few ? ~std::size_t(0) : kMostEvents;
+          allFollowed &= launches.note(std::move(schedule), {{int(s), v}}, most);
         }
-    for (Quiet &q : quiet) launches.note(std::move(q.schedule), q.kind, {q.kind.counts});
     takeApart();
     return std::nullopt;
   }
@@ -128,30 +123,6 @@ private:
     return r;
   }
 
-  /// Whether a launch is among those that may follow each other. In chunks all orders would have to be written out.
-  bool isFollowed(int variant, const Schedule &schedule) {
-    constexpr std::size_t kMostEvents = 2000000;
-    if (variant < scalars.few) return true;
-    if (!program.chunks && (followed += schedule.events.size()) <= kMostEvents) return true;
-    verdict.everyOrder = false;
-    return false;
-  }
-
-  /// Of the values of scalars that launches in a row are not checked with, a launch may tell less than those do.
-  void noteQuiet(Schedule schedule, LaunchKind kind) {
-    constexpr std::size_t kMost = 2;
-    const auto toldBy = [&](const Schedule &s) { return Knowledge(s, expansion).toldByMany; };
-    if (!leastTold) {
-      leastTold = ~0u;
-      for (const Schedule &s : launches.schedules) leastTold = std::min(*leastTold, toldBy(s));
-    }
-    const unsigned told = toldBy(schedule);
-    if (told >= *leastTold || (quiet.size() == kMost && told >= quiet.back().told)) return;
-    quiet.resize(std::min(quiet.size(), kMost - 1));
-    quiet.push_back({std::move(schedule), kind, told});
-    llvm::stable_sort(quiet, [](const Quiet &a, const Quiet &b) { return a.told < b.told; });
-  }
-
   /// Whether two ranks touch memory without an order that the words they wait for would give if they were flags.
   bool wordsWouldOrder(const Refutation &r, int variant, std::size_t size, int alias, Dataflow::Mail &mail) const {
     if (!expansion.polls || r.first.buffer == ir::kNone || r.second.buffer == ir::kNone || r.first.rank == r.second.rank) return false;
@@ -167,10 +138,25 @@ private:
     for (const int c : launches.classesThatDiffer(program.ranks)) parts.push_back(launches.seenFrom(c));
   }
 
-  /// Whether a launch in chunks may have a chunk of schedule `b` right after one of `a`: a full one before any other, of
-  /// pieces the last of which may end first. Chunks have the forms of whole launches: see README.md.
-  bool goesOn(const Launches &among, int a, int b) const {
-    if (!program.chunks || among.kinds[a].scalars != among.kinds[b].scalars) return false;
+  /// By chunk of a launch, those that may come right after it: a full one before any other, of pieces the last of which may
+  /// end first. Chunks have the forms of whole launches: see README.md.
+  const std::vector<llvm::BitVector> &goesOn(const Launches &of) {
+    const auto [at, isNew] = chunksAfter.try_emplace(&of, of.kinds.size(), llvm::BitVector(unsigned(of.kinds.size())));
+    if (!isNew || !program.chunks) return at->second;
+    std::vector<std::vector<int>> schedule(expansion.variants.size(), std::vector<int>(sizes.size(), ir::kNone));
+    for (std::size_t i = 0; i < of.alike.size(); ++i)
+      for (const LaunchKind &k : of.alike[i]) schedule[std::size_t(k.scalars)][std::size_t(k.counts)] = int(i);
+    for (std::size_t one = 0; one < sizes.size(); ++one)
+      for (std::size_t next = 0; next < sizes.size(); ++next) {
+        if (!goesOn(sizes[one], sizes[next])) continue;
+        for (const std::vector<int> &with : schedule)
+          if (with[one] != ir::kNone && with[next] != ir::kNone)
+            at->second[std::size_t(with[one])].set(unsigned(with[next]));
+      }
+    return at->second;
+  }
+
+  bool goesOn(const Sizes &one, const Sizes &next) const {
     const ir::Length &of = program.chunks->of;
     int length = 0;
     while (length < int(expansion.lengths.size()) && !expansion.lengths[length].sameDomain(of)) ++length;
@@ -179,19 +165,13 @@ private:
     for (const Sizes &s : sizes) full = std::max(full, s.longest(length));
     const bool split = of.kind == ir::Length::Kind::Piece;
     const int last = program.ranks - 1;
-    auto even = [&](const Sizes &s) { return !split || s.elements(length, last - 1) == s.longest(length); };
-    auto follows = [&](const Sizes &one, const Sizes &next) {
-      if (one.longest(length) != full || !even(one) || !even(next)) return false;
-      return !split || one.elements(length, last) == full || next.elements(length, last) == 0;
-    };
-    for (int one : among.alike[a])
-      for (int next : among.alike[b])
-        if (follows(sizes[one], sizes[next])) return true;
-    return false;
+    const auto even = [&](const Sizes &s) { return !split || s.elements(length, last - 1) == s.longest(length); };
+    if (one.longest(length) != full || !even(one) || !even(next)) return false;
+    return !split || one.elements(length, last) == full || next.elements(length, last) == 0;
   }
 
   const Launches &launchesApart() {
-    if (!all) all = launches.apart(expansion);
+    if (!all) all = launches.apart();
     return *all;
   }
 
@@ -227,8 +207,8 @@ private:
   /// part do, and so know no more.
   bool isOfAll(const Launches &part, const Run &run) const {
     return llvm::all_of(llvm::seq(0, run.hazard->secondLaunch + 1), [&](int l) {
-      const std::vector<int> &counts = part.alike[std::size_t(run.order[std::size_t(l)])];
-      return llvm::any_of(counts, [&](int c) { return groups[std::size_t(c)].count() == 1; });
+      const std::vector<LaunchKind> &alike = part.alike[std::size_t(run.order[std::size_t(l)])];
+      return llvm::any_of(alike, [&](const LaunchKind &k) { return groups[std::size_t(k.counts)].count() == 1; });
     });
   }
 
@@ -241,21 +221,6 @@ private:
     if (run.untried) return untriedStreams(program);
     verdict.fullDependence = run.full, reliesOnWaits = run.relies, reliesOnValues = run.values;
     return std::nullopt;
-  }
-
-  /// Launches that fill a slot as many launches apart as it has copies, with those between that tell the least.
-  void appendApart(const Launches &of, const std::vector<int> &copies, std::size_t events, bool thorough,
-                   std::vector<int> &order) const {
-    if (of.schedules.size() < 2) return;
-    constexpr std::size_t kMostEvents = 1000000; // some tenths of a second
-    std::vector<int> quiet = of.quietest(expansion);
-    const std::set<int> distances(copies.begin(), copies.end());
-    for (const int distance : distances) {
-      if (distance < 2) continue; // changes at once are there already
-      const std::size_t each = of.schedules.size() * of.schedules.size() * std::size_t(distance) * std::max<std::size_t>(events, 1);
-      quiet.resize(std::clamp<std::size_t>(kMostEvents / each, 1, quiet.size()));
-      check::appendApart(of.kinds, quiet, distance, thorough, order);
-    }
   }
 
   /// Epochs after each other. Adds what is known without a hazard.
@@ -279,30 +244,31 @@ private:
     const int window = std::max(options.window, most + 2);
     std::size_t events = 0;
     for (const Schedule &s : of.schedules) events = std::max(events, s.events.size());
-    const auto isOfFew = [&](const LaunchKind &k) { return program.chunks || k.scalars < scalars.few; };
+    const auto isOfFew = [&](const LaunchKind &k) { return k.scalars < scalars.few; };
     const std::vector<LaunchKind> few(of.kinds.begin(), std::find_if_not(of.kinds.begin(), of.kinds.end(), isOfFew));
     const bool thorough = few.size() * few.size() * 2 * window * events < 100000;
-    const bool all = (thorough || program.chunks) && few.size() == of.kinds.size() && isEveryWord(few, window);
+    const bool all = thorough && !program.chunks && few.size() == of.kinds.size() && isEveryWord(few, window);
     Run run;
     run.full = true;
-    if (thorough || program.chunks) run.order = launchSequence(few, window, thorough);
+    if (thorough) run.order = launchSequence(few, window);
     const std::size_t alone = of.kinds.size() * std::size_t(window) * events < 100000 ? std::size_t(window) : 1;
-    for (std::size_t k = run.order.empty() ? 0 : few.size(); k < of.kinds.size(); ++k)
+    for (std::size_t k = thorough ? few.size() : 0; k < of.kinds.size(); ++k)
       run.order.insert(run.order.end(), alone, int(k));
-    if (program.chunks) appendApart(of, copies, events, thorough, run.order);
     follow(run, of, copies, strict, window);
     if (all || run.hazard) return run;
-    if (program.chunks) verdict.everyOrder = false;
-    else followStreams(run, of, copies, strict, window);
+    program.chunks ? followChunks(run, of, copies, strict, window) : followStreams(run, of, copies, strict, window);
     return run;
   }
 
-  /// The launches in the order of `run`, one part after the other.
-  void follow(Run &run, const Launches &of, const std::vector<int> &copies, bool strict, int window) const {
+  /// The launches in the order of `run`, one part after the other. A chunk goes on with a launch if it may, unless it is ~c.
+  void follow(Run &run, const Launches &of, const std::vector<int> &copies, bool strict, int window) {
     std::vector<Order::Epoch> epochs;
-    for (std::size_t i = 0; i < run.order.size(); ++i)
-      epochs.push_back({&of.schedules[run.order[i]],
-                        i + 1 == run.order.size() || !goesOn(of, run.order[i], run.order[i + 1])});
+    for (int &l : run.order) {
+      const bool begins = l < 0;
+      if (begins) l = ~l;
+      if (!epochs.empty()) epochs.back().endsLaunch = begins || !goesOn(of)[std::size_t((&l)[-1])].test(unsigned(l));
+      epochs.push_back({&of.schedules[std::size_t(l)]});
+    }
     constexpr std::size_t kPart = Order::kMostEpochs;
     for (std::size_t begin = 0;; begin += kPart - std::min(std::size_t(window), kPart / 2)) {
       const auto part = llvm::ArrayRef<Order::Epoch>(epochs).slice(begin).take_front(kPart);
@@ -333,11 +299,50 @@ private:
     }
   }
 
-  const Streams &streamsOf(const Launches &of, const std::vector<int> &copies, bool strict, bool byValue, bool pruned) {
+  /// The same of chunks. What may be wrong there and is not in turn is not known to be right.
+  void followChunks(Run &run, const Launches &of, const std::vector<int> &copies, bool strict, int window) {
+    const ChunkStreams &streams = chunkStreamsOf(of, copies, strict, /*byValue=*/true);
+    const Streams::Found found = streams.run(copies);
+    if (streams.byValue && !run.values)
+      run.values = !chunkStreamsOf(of, copies, strict, /*byValue=*/false).run(copies).hazards.empty();
+    run.relies |= !found.weak.empty();
+    Run some = run;
+    some.order.clear();
+    for (const Streams::Word &word : found.hazards) some.order.insert(some.order.end(), word.begin(), word.end());
+    if (!some.order.empty()) follow(some, of, copies, strict, window);
+    if (some.hazard) run.hazard = some.hazard, run.order = std::move(some.order);
+    run.untried = !run.hazard && (!found.all || !found.hazards.empty());
+  }
+
+  std::vector<int> creditsOf(const std::vector<int> &copies) const {
     std::set<int> credits{0};
     for (std::size_t b = 0; b < copies.size(); ++b)
       if (expansion.credits && program.mailboxes[b].reuse == ir::Reuse::Ack) credits.insert(copies[b]);
-    const std::vector<int> each(credits.begin(), credits.end());
+    return {credits.begin(), credits.end()};
+  }
+
+  const ChunkStreams &chunkStreamsOf(const Launches &of, const std::vector<int> &copies, bool strict, bool byValue) {
+    const std::vector<int> credits = creditsOf(copies);
+    Order order(expansion, of.classes, /*exact=*/false, strict, byValue);
+    auto [at, isNew] = chunkStreams.try_emplace({&of, strict, byValue, credits}, order.ways(), credits, goesOn(of));
+    if (!isNew) return at->second;
+    std::vector<bool> plain; // what some chunk with a next one leaves behind
+    for (std::size_t k = 0; k < of.schedules.size(); ++k) {
+      if (goesOn(of)[k].none() || order.ways().passed == ir::kNone) continue; // else nobody asks
+      const std::vector<bool> left = order.chunkEffect(of.schedules[k], copies, 0, {}).leavesPlain;
+      plain.resize(left.size());
+      for (std::size_t i = 0; i < left.size(); ++i) plain[i] = plain[i] || left[i];
+    }
+    for (const Schedule &s : of.schedules) {
+      std::vector<ChunkEffect> effects;
+      for (const int c : credits) effects.push_back(order.chunkEffect(s, copies, c, plain));
+      at->second.add(std::move(effects));
+    }
+    return at->second;
+  }
+
+  const Streams &streamsOf(const Launches &of, const std::vector<int> &copies, bool strict, bool byValue, bool pruned) {
+    const std::vector<int> each = creditsOf(copies);
     auto [at, isNew] = streams.try_emplace({&of, strict, byValue, pruned, each}, program.ranks, each, pruned);
     if (!isNew) return at->second;
     for (const Schedule &s : of.schedules) {
@@ -480,6 +485,7 @@ private:
   }
 
   Refutation explained(Refutation r, const std::optional<std::vector<int>> &enough) const {
+    if (r.kind == Refutation::Kind::Unbounded) return r;
     r.noDepthHelps = !enough && isOfCopies(r.kind);
     explainOrder(program, r, enough ? *enough : std::vector<int>());
     return r;

@@ -60,7 +60,7 @@ struct Refutation {
     MissingBarrier,
     NoSpareValue,
     AtomicityNotDeclared,
-    Unbounded, ///< nothing is known to go wrong, but not all values of scalars can be tried
+    Unbounded, ///< nothing is known to go wrong, but not all values of scalars, or not all launches in a row, can be tried
   } kind = Kind::WrongResult;
   Event first, second; ///< what must come first, and what may overtake it; `second.what` is None if there is but one
   std::string explanation; ///< what is wrong and which order is missing; lower case, no full stop, code in backticks
@@ -88,8 +88,6 @@ struct Verdict {
   std::vector<std::string> assumptions;
   /// Every rank waits, directly or through others, for every other in every launch (rule T1's premise).
   bool fullDependence = false;
-  /// Launches of all values of scalars that were tried may follow each other in any order; else of some.
-  bool everyOrder = true;
   std::optional<Refutation> refutation;
 };
 

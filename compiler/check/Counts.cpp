@@ -283,7 +283,7 @@ bool isEveryWord(const std::vector<LaunchKind> &kinds, int window) {
   return llvm::all_of(kinds, same) && (kinds.size() == 1 || std::pow(double(kinds.size()), window - 1) <= kMostWords);
 }
 
-std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough) {
+std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window) {
   std::vector<int> sequence;
   int first = 0; // so many kinds, at the begin, have the first scalars
   while (first < int(kinds.size()) && kinds[first].scalars == kinds.front().scalars) ++first;
@@ -307,25 +307,8 @@ std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window
   for (std::size_t a = 0; a < kinds.size(); ++a) sequence.insert(sequence.end(), window, int(a));
   for (std::size_t a = 0; a < kinds.size(); ++a)
     for (std::size_t b = 0; b < kinds.size(); ++b)
-      if (a != b && (thorough || kinds[a].counts == kinds[b].counts)) appendChanges(int(a), int(b), window, sequence);
+      if (a != b) appendChanges(int(a), int(b), window, sequence);
   return sequence;
-}
-
-void appendApart(const std::vector<LaunchKind> &kinds, const std::vector<int> &quiet, int distance, bool thorough,
-                 std::vector<int> &sequence) {
-  const int count = int(kinds.size());
-  for (const int f : quiet)
-    for (const int g : quiet) {
-      auto between = [&] {
-        for (int i = 1; i < distance; ++i) sequence.push_back(i % 2 ? f : g);
-      };
-      for (int a = 0; a < count; ++a) {
-        sequence.push_back(a), between(), sequence.push_back(a);
-        for (int b = a + 1; b < count && f == g; ++b)
-          if (thorough || kinds[a].counts == kinds[b].counts || kinds[a].scalars == kinds[b].scalars)
-            between(), sequence.push_back(b), between(), sequence.push_back(a);
-      }
-    }
 }
 
 } // namespace coll::check

@@ -28,16 +28,10 @@ std::vector<int> launchSequence(int kinds, int window);
 
 /// The same where scalars change too. There are too many kinds for all their words, so it holds those of all counts
 /// with the first scalars, those of as many scalars as possible with the largest counts, each kind alone, all scalars
-/// in turns with every stride, and changes from each kind to each other with the same counts. If `thorough`, with all.
-std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window, bool thorough);
+/// in turns with every stride, and changes from each kind to each other.
+std::vector<int> launchSequence(const std::vector<LaunchKind> &kinds, int window);
 
 /// Whether that sequence has all words of the kinds that the window holds.
 bool isEveryWord(const std::vector<LaunchKind> &kinds, int window);
-
-/// Appends what may be missing there between launches that fill a slot `distance` launches apart: from each kind to each
-/// other (to those with the same counts or scalars, unless `thorough`), with only launches of one of the `quiet` kinds
-/// between, or of two of them in turns.
-void appendApart(const std::vector<LaunchKind> &kinds, const std::vector<int> &quiet, int distance, bool thorough,
-                 std::vector<int> &sequence);
 
 } // namespace coll::check

@@ -1,27 +1,27 @@
 #include "check/Launches.h"
 
-#include "check/Knowledge.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
 #include <set>
-#include <tuple>
 
 namespace coll::check {
 
-void Launches::note(Schedule schedule, LaunchKind kind, const std::vector<int> &counts) {
+bool Launches::note(Schedule schedule, const std::vector<LaunchKind> &with, std::size_t mostEvents) {
+  const std::uint64_t hash = schedule.hash();
   std::size_t i = schedules.size();
-  while (i > 0 && !schedules[i - 1].sameAs(schedule)) --i;
+  while (i > 0 && !(hashes[i - 1] == hash && schedules[i - 1].sameAs(schedule))) --i;
   if (i == 0) {
-    schedules.push_back(std::move(schedule)), kinds.push_back(kind), alike.emplace_back();
+    if (events + schedule.events.size() > mostEvents) return false;
+    events += schedule.events.size();
+    hashes.push_back(hash), schedules.push_back(std::move(schedule)), kinds.push_back(with.front()), alike.emplace_back();
     i = schedules.size();
   }
-  alike[i - 1].insert(alike[i - 1].end(), counts.begin(), counts.end());
+  alike[i - 1].insert(alike[i - 1].end(), with.begin(), with.end());
+  return true;
 }
 
-Launches Launches::apart(const Expansion &expansion) const {
-  quietest(expansion); // of the groups it is found sooner
+Launches Launches::apart() const {
   Launches all = *this;
   for (Schedule &schedule : all.schedules) schedule = schedule.apart();
   return all;
@@ -42,7 +42,7 @@ Launches Launches::seenFrom(int c) const {
       if (e.packets <= 0) add(e, e.packets);
       if (e.packets >= 0 && e.packets == group) add(e, 1);
     }
-    part.note(std::move(schedule), kinds[i], alike[i]);
+    part.note(std::move(schedule), alike[i]);
   }
   return part;
 }
@@ -110,23 +110,6 @@ std::vector<int> Launches::classesThatDiffer(int ranks) const {
   for (int c = 1; c < classes; ++c)
     if (seen.insert(looks[std::size_t(c)]).second) some.push_back(c);
   return some;
-}
-
-const std::vector<int> &Launches::quietest(const Expansion &expansion) const {
-  if (quiet) return *quiet;
-  std::vector<std::pair<int, Knowledge>> all;
-  for (std::size_t i = 0; i < schedules.size(); ++i) all.emplace_back(int(i), Knowledge(schedules[i], expansion));
-  const auto rank = [&](const auto &launch) {
-    return std::tuple(launch.second.toldByMany, launch.second.told, schedules[std::size_t(launch.first)].size());
-  };
-  llvm::stable_sort(all, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
-  std::vector<const Knowledge *> least;
-  std::vector<int> numbers;
-  for (const auto &[number, after] : all)
-    if (llvm::none_of(least, [&, &after = after](const Knowledge *q) { return q->isWithin(after); }))
-      least.push_back(&after), numbers.push_back(number);
-  quiet = std::move(numbers);
-  return *quiet;
 }
 
 } // namespace coll::check

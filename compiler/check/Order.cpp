@@ -26,7 +26,7 @@ std::optional<Order::Hazard> Order::run(llvm::ArrayRef<Epoch> epochs, const std:
 void Order::reset() {
   ranks = expansion.program->ranks;
   branchWidth = expansion.branches ? ranks : 0;
-  width = (components() * (1 + branchWidth) + 7) / 8 * 8;
+  width = countedWidth() + (marks ? (marks->perStrand() + 255) / 256 * 8 : 0);
   full = true, relied = reliedOnValues = false;
   hazard.reset();
   const std::size_t bytes = std::size_t(width) * parts();
@@ -103,7 +103,9 @@ static void combineTicks(Tick *to, const Tick *from, std::size_t ticks) {
 }
 
 void Order::raise(Tick *to, const Tick *from) const {
-  combineTicks<false>(to, from, std::size_t(width));
+  const int counted = marks ? countedWidth() : width;
+  combineTicks<false>(to, from, std::size_t(counted));
+  for (int i = counted; i < width; ++i) to[i] |= from[i];
 }
 
 int Order::snapshot(Chain &c) {
@@ -327,8 +329,7 @@ bool Order::mayCount(const Flag &f, const ScheduledEvent &e, const Chain &c) {
 void Order::await(const ScheduledEvent &e, Chain &c, int strand) {
   const Flag &f = flags[std::size_t(e.slot) * strands + strand];
   if (expansion.adds(e.slot) && !hasAdditions(e.slot, strand)) return;
-  // These clocks lie one after the other, in both.
-  combineTicks<false>(c.seen, sentClock(f.snapshot, 0), std::size_t(width) * (c.passed ? 3 : 2));
+  for (int part = 0; part < (c.passed ? 3 : 2); ++part) raise(c.seen + part * width, sentClock(f.snapshot, part));
   // Who has seen the word knows that it was raised, which the snapshot that it came with does not tell.
   for (Tick *clock : {c.seen, c.caused}) clock[f.component] = std::max(clock[f.component], f.tick + 1);
   for (const Raising &r : f.raised)
@@ -365,6 +366,8 @@ const Order::Tick *Order::ownOf(std::vector<Tick> &own, const Tick *given, int r
   for (int part = 0; part < parts(); ++part) {
     const int at = part * width + rank * each();
     std::copy_n(given + at, each(), own.begin() + at);
+    for (int way = 0; marks && way < marks->count; ++way)
+      if (hasMark(given + part * width, rank, way)) setMark(own.data() + part * width, rank, way);
   }
   return own.data();
 }
@@ -373,11 +376,11 @@ const Order::Tick *Order::ownOf(std::vector<Tick> &own, const Tick *given, int r
 void Order::awaitCredit(const ScheduledEvent &e, Chain &c, int strand) {
   int begun = launch - copies[e.step->box] + 1;
   if (expansion.program->chunks) begun = std::max(begun, launchBegin[launch]);
-  if (measured) begun = copies[e.step->box] <= creditsUpTo ? launch : -1;
+  if (measured || measuredChunk) begun = copies[e.step->box] <= creditsUpTo ? launch : -1;
   if (begun < 0) return;
   const Tick *given = creditOf(begun, e.step->peer, strand);
   std::vector<Tick> own; // of a credit of an earlier launch, that its rank has begun it
-  if (measured && copies[e.step->box] > 1) given = ownOf(own, given, e.step->peer);
+  if ((measured || measuredChunk) && copies[e.step->box] > 1) given = ownOf(own, given, e.step->peer);
   const bool acquires = e.packets == ir::kNone;
   raise(c.seen, given);
   if (weak()) raise(acquires ? c.caused : c.pending, given + width);
@@ -395,6 +398,9 @@ void Order::release(Chain &c) {
     clock[c.own] = c.seen[c.own];
     clock[own] = c.seen[own];
     if (c.own == own) std::copy_n(c.seen + branches, branchWidth, clock + branches);
+    if (!marks) continue;
+    setMark(clock, rank, marks->own);
+    if (c.own == own) setMark(clock, rank, marks->ownInBranch);
   }
   c.plain.clear();
   c.snapshot = -1;

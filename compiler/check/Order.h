@@ -3,6 +3,7 @@
 // wait come after their send.
 #pragma once
 
+#include "check/ChunkEffect.h"
 #include "check/Effect.h"
 #include "check/Schedule.h"
 
@@ -44,6 +45,12 @@ public:
   /// What one launch does to what ranks know. Of credits, those count alone that are for at most so many copies, as if they
   /// told what their rank knew when this very launch began. Not of chunks.
   Effect effect(const Schedule &schedule, const std::vector<int> &copies, int ofCredits);
+
+  /// The same of a chunk, in the ways that `ways` numbers. `plainBefore`, by rank and strand: chunks before it in its launch
+  /// may have left plain accesses that are not released.
+  ChunkEffect chunkEffect(const Schedule &schedule, const std::vector<int> &copies, int ofCredits,
+                          const std::vector<bool> &plainBefore);
+  Ways ways() const;
 
   /// Of the last run: in every launch, every rank waited for every other.
   bool fullDependence() const { return full; }
@@ -167,6 +174,8 @@ private:
   std::vector<std::size_t> slotBase;
   std::optional<Hazard> hazard;
   Effect *measured = nullptr; ///< while it is asked for
+  ChunkEffect *measuredChunk = nullptr; ///< the same
+  std::optional<Ways> marks;  ///< while it is, clocks have a bit for each of Ways::at, from `countedWidth` on
   int creditsUpTo = 0;        ///< copies, of the credits that count there
 
   Chain &chain(int rank, int strand) { return chains[std::size_t(rank) * strands + strand]; }
@@ -198,6 +207,24 @@ private:
   void noteLater(const ScheduledEvent &e, const Chain &c, int strand);
   void noteEarlier();
   void noteTold();
+  /// What ranks know of a component at the end of a chunk, and who knows of a tick in some range.
+  struct Last {
+    std::vector<Tick> ticks; ///< by rank and clock, once they are asked for
+    Tick from = 0, upTo = 0;
+    ChunkEffect::Knowers knowers;
+  };
+  std::vector<Last> lasts; ///< by strand and component
+  int countedWidth() const { return (components() * (1 + branchWidth) + 7) / 8 * 8; }
+  void setMark(Tick *clock, int rank, int way) const {
+    clock[countedWidth() + marks->at(rank, way) / 32] |= Tick(1) << marks->at(rank, way) % 32;
+  }
+  bool hasMark(const Tick *clock, int rank, int way) const {
+    return clock[countedWidth() + marks->at(rank, way) / 32] >> marks->at(rank, way) % 32 & 1;
+  }
+  void beginMarks(const std::vector<bool> &plainBefore);
+  ChunkEffect::Knowers markedIn(const Tick *clock) const;
+  ChunkEffect::Knowers knowersOf(int rank, int strand, int component, Tick tick);
+  void noteChunkTold();
   void join(Flag &f, int snapshot);
   bool hasAdditions(int slot, int strand) const;
   bool mayCount(const Flag &f, const ScheduledEvent &e, const Chain &c);

@@ -52,9 +52,17 @@ Ranks Order::toldTo(const Chain &c, int clock) const {
 }
 
 void Order::noteLater(const ScheduledEvent &e, const Chain &c, int strand) {
-  if (!measured) return;
+  if (!measured && !measuredChunk) return;
   const auto note = [&](Space space, int clock, bool isHazard = true) {
-    measured->later.push_back({keyOf(e.slot, strand, space), clock, ir::kNone, 0, toldTo(c, clock), isHazard});
+    const std::int64_t key = keyOf(e.slot, strand, space);
+    if (measuredChunk) {
+      ChunkEffect::Knowers told = markedIn(clockOf(c, clock));
+      for (const int way : {marks->own, marks->ownInBranch}) // it may raise again what it has raised itself
+        if (space == Raised) told.set(unsigned(marks->at(e.rank, way)));
+      measuredChunk->later.push_back({key, strand, ir::kNone, 0, std::move(told), isHazard});
+      return;
+    }
+    measured->later.push_back({key, clock, ir::kNone, 0, toldTo(c, clock), isHazard});
   };
   if (e.kind == Kind::Signal) {
     if (!expansion.adds(e.slot)) return note(Raised, Effect::Caused);
@@ -71,13 +79,18 @@ void Order::noteLater(const ScheduledEvent &e, const Chain &c, int strand) {
 /// Who knows of the last accesses to each slot and word at the end of the launch.
 void Order::noteEarlier() {
   const auto note = [&](int slot, int strand, Space space, int clock, int box, int less, int rank, int component, Tick tick) {
+    const bool isHazard = space != Acquired && space != CountAcquired;
+    if (measuredChunk) {
+      measuredChunk->earlier.push_back({keyOf(slot, strand, space), strand, box, less,
+                                        knowersOf(rank, strand, component, tick), isHazard});
+      return;
+    }
     Ranks knows;
     for (int r = 0; r < ranks; ++r) {
       const Tick *known = clockOf(chain(r, strand), clock);
       if (r == rank || (known && known[component] > tick)) knows.set(std::size_t(r));
     }
-    measured->earlier.push_back({keyOf(slot, strand, space), clock, box, less, knows,
-                                 space != Acquired && space != CountAcquired});
+    measured->earlier.push_back({keyOf(slot, strand, space), clock, box, less, knows, isHazard});
   };
   for (std::size_t i = 0; i < expansion.slots.size(); ++i) {
     const int slot = int(i), box = expansion.boxOf(slot), all = copies[std::size_t(box)];

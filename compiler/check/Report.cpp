@@ -185,12 +185,24 @@ Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &ref
   return r;
 }
 
-Refutation untriedStreams(const ir::Program &program) {
+static Refutation unbounded(const ir::Program &program) {
   Refutation r;
   r.kind = Refutation::Kind::Unbounded;
   r.ranks = program.ranks;
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.payload && !r.first.where) r.first.where = m.where;
+  return r;
+}
+
+Refutation untriedLaunches(const ir::Program &program) {
+  Refutation r = unbounded(program);
+  r.explanation = "the scalars make launches do too many different things to prove anything for all that may follow each other";
+  r.fix = "take fewer scalars, or compare them with fewer numbers";
+  return r;
+}
+
+Refutation untriedStreams(const ir::Program &program) {
+  Refutation r = unbounded(program);
   r.explanation = "the launches that may come between two uses of a slot are too many to prove anything for all of them";
   r.fix = "declare `reuse ack` for the mailboxes, or a smaller `depth`, so that fewer launches lie between";
   return r;
@@ -209,7 +221,7 @@ static std::string windowsText(const ir::Program &program) {
 }
 
 /// Which values of the scalars stand for all, where that is not each of them.
-static std::string scalarsText(const ir::Program &program, bool everyOrder) {
+static std::string scalarsText(const ir::Program &program) {
   const ScalarClasses scalars = scalarClasses(program);
   static constexpr int kMostNamed = 8;
   const auto list = [](const auto &values, auto &&text) {
@@ -221,12 +233,6 @@ static std::string scalarsText(const ir::Program &program, bool everyOrder) {
   const auto number = [](std::int64_t v) { return std::to_string(v); };
   const auto names = [&] { return list(program.scalars, [](const ir::Scalar &s) { return s.name; }); };
   std::string text;
-  if (!everyOrder && scalars.few < int(scalars.values.size())) {
-    const llvm::ArrayRef<std::vector<std::int64_t>> few = llvm::ArrayRef(scalars.values).take_front(std::size_t(scalars.few));
-    const bool one = program.scalars.size() == 1;
-    text += "; launches in a row were tried with " + (one ? names() : "(" + names() + ")") + " = " +
-            list(few, [&](const auto &v) { return one ? number(v[0]) : "(" + list(v, number) + ")"; });
-  }
   for (std::size_t s = 0; s < program.scalars.size(); ++s)
     if (!program.scalars[s].rank && scalars.each[s].size() > 1)
       text += "; " + program.scalars[s].name + " was tried with " + list(scalars.each[s], number);
@@ -250,7 +256,7 @@ static std::string piecesText(const ir::Program &program) {
 }
 
 /// What a proof says beyond the rule of reuse.
-static std::string resultText(const ir::Program &program, const Verdict &v) {
+static std::string resultText(const ir::Program &program) {
   std::string text;
   for (const ir::Mailbox &m : program.mailboxes)
     if (m.sync == ir::Sync::Sentinel || ir::adds(m.sync)) {
@@ -258,8 +264,7 @@ static std::string resultText(const ir::Program &program, const Verdict &v) {
               "send that fills it again (rule T6)";
       break;
     }
-  text += scalarsText(program, v.everyOrder) + piecesText(program);
-  if (!v.everyOrder && program.chunks) text += "; of launches in chunks not every sequence was tried";
+  text += scalarsText(program) + piecesText(program);
   if (program.ensures.empty()) text += "; the contract has no `ensures`, so the result itself is not checked";
   return text;
 }
@@ -279,7 +284,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever fills a slot " + std::string(answered < long(program.mailboxes.size()) ? "with `reuse ack` " : "") +
             "again has waited until its reader has begun a later " + epochWord(program) +
             " than the one that read it (rule T4, ack)";
-    if (answered == long(program.mailboxes.size())) return text + resultText(program, v);
+    if (answered == long(program.mailboxes.size())) return text + resultText(program);
     text += "; of the others, ";
   }
   const int most = *std::max_element(v.copies.begin(), v.copies.end());
@@ -297,7 +302,7 @@ std::string proofText(const ir::Program &program, const Verdict &v) {
     text += "whoever writes epoch e+" + std::to_string(most) +
             " has received, directly or through others, something that the reader of e sent after it (rule T1, over " +
             std::to_string(most - 1) + " launches)";
-  return text + resultText(program, v);
+  return text + resultText(program);
 }
 
 unsigned atomicBytes(ir::Sync sync) {

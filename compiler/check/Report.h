@@ -30,6 +30,9 @@ void explainOrder(const ir::Program &program, Refutation &refutation, const std:
 /// What is said where not all values of scalars can be tried, and nothing goes wrong with those that are.
 Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &refusal);
 
+/// The same where the launches of all values do more different things than can be followed.
+Refutation untriedLaunches(const ir::Program &program);
+
 /// What is said where not all launches that may follow each other can be tried.
 Refutation untriedStreams(const ir::Program &program);
 

@@ -7,7 +7,7 @@
 
 namespace coll::check {
 
-/// Values of the scalars of a program: first some, `few` of them, that launches in a row are checked with, then the
+/// Values of the scalars of a program: first some, `few` of them, whose launches are followed before all others, then the
 /// rest. Empty vectors, one of them, if it has no scalars.
 struct ScalarClasses {
   std::vector<std::vector<std::int64_t>> values;

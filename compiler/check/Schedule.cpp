@@ -1,5 +1,7 @@
 #include "check/Schedule.h"
 
+#include "llvm/ADT/Hashing.h"
+
 #include <algorithm>
 #include <set>
 
@@ -43,6 +45,22 @@ static bool sameGroups(const Schedule &x, int a, const Schedule &y, int b) {
     if (i == x.events.size() || j == y.events.size()) return i == x.events.size() && j == y.events.size();
     if (!x.events[i].sameAs(y.events[j])) return false;
   }
+}
+
+// Of each class what its packets do, up to the last that does more than what all do.
+std::uint64_t Schedule::hash() const {
+  std::vector<llvm::hash_code> of(upTo.size() + 1, llvm::hash_code(0)); // by group; last, of what all do
+  for (const ScheduledEvent &e : events) {
+    const bool all = e.packets == ir::kNone;
+    const llvm::hash_code does = llvm::hash_combine(int(e.kind), e.rank, all, e.slot, e.map, e.step->mark);
+    const std::size_t begin = all ? 0 : std::size_t(e.packets), end = all ? of.size() : begin + 1;
+    for (std::size_t g = begin; g < end; ++g) of[g] = llvm::hash_combine(of[g], does);
+  }
+  llvm::hash_code whole = of.back();
+  int last = upTo.empty() ? 0 : upTo.back();
+  while (last > 0 && of[std::size_t(groupOf(last - 1))] == of.back()) --last;
+  for (int c = 0; c < last; ++c) whole = llvm::hash_combine(whole, of[std::size_t(groupOf(c))]);
+  return whole;
 }
 
 bool Schedule::sameAs(const Schedule &o) const {

@@ -39,6 +39,8 @@ struct Schedule {
   Schedule apart() const;
   /// Whether packets of every class, and what all do together, do the same in the same order.
   bool sameAs(const Schedule &o) const;
+  /// The same number for schedules that are the same, and hardly ever for others.
+  std::uint64_t hash() const;
 };
 
 } // namespace coll::check

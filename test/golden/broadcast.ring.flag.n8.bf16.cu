@@ -5,7 +5,7 @@
 //           so; a slot holds 131072 bytes
 // Chunks    of 131072 bytes of every vector, each an epoch
 // Proof     box: 2 copies (1 would do); whoever fills a slot again has waited until its reader has begun a later
-//           chunk than the one that read it (rule T4, ack); of launches in chunks not every sequence was tried
+//           chunk than the one that read it (rule T4, ack)
 // Rests on  the PTX memory model alone; of the host, one launch in flight per region and the same sequence of
 //           launches, of the same grid each, on all ranks
 #include "coll/chunks.h"

@@ -5,7 +5,7 @@
 //           so; a slot holds 184320 bytes
 // Chunks    of 184320 bytes of every vector, each an epoch
 // Proof     box: 2 copies (1 would do); whoever fills a slot again has waited until its reader has begun a later
-//           chunk than the one that read it (rule T4, ack); of launches in chunks not every sequence was tried
+//           chunk than the one that read it (rule T4, ack)
 // Rests on  the PTX memory model; of hardware, beyond the model, that aligned lines of 128 bytes, each stored and
 //           loaded by 8 threads of a warp at once, arrive whole, which platforms have to declare, and that no store
 //           is performed before the wait that precedes it in its thread has ended, and that the end of a kernel is a
