@@ -31,7 +31,9 @@ private:
   PacketLoop *loop = nullptr; ///< valid until `out` grows, which only happens when it is replaced
   std::vector<ValueId> definedHere, assigned; ///< in this loop, for sure; variables, anywhere so far
   std::map<ValueId, ValueId> madeHere; ///< what was made once more for this loop, by what it stands for
-  std::map<ValueId, Stmt> again; ///< what can be made once more: loads of inputs, which nobody writes, and numbers
+  /// What can be made once more: loads of inputs, which nobody writes, of those of peers before the next barrier, from where on
+  /// they may have ended the launch; and numbers.
+  std::map<ValueId, Stmt> again;
 
   bool form(Block &block) {
     Block out;
@@ -42,6 +44,7 @@ private:
       }
       if (standsOutside(stmt)) {
         loop = nullptr;
+        if (std::holds_alternative<Barrier>(stmt.op())) forgetPulls();
         if (Block *body = bodyOf(stmt); body && !std::holds_alternative<ForRanks>(stmt.op()) && !form(*body)) return false;
         loop = nullptr;
         out.push_back(std::move(stmt));
@@ -147,6 +150,13 @@ private:
     };
     note(stmt);
     if (const Block *body = bodyOf(stmt)) walk(*body, note);
+  }
+
+  void forgetPulls() {
+    for (auto at = again.begin(); at != again.end();) {
+      const auto *load = std::get_if<Load>(&at->second.op());
+      at = load && load->from.owner ? again.erase(at) : std::next(at);
+    }
   }
 
   /// Makes every value that the statement takes from outside this loop anew in it.
