@@ -67,7 +67,7 @@ void BodyEmitter::eachRank(const ForRanks &loop) {
   if (only && only->peer.isVariable(loop.variable) && (others || only->own == kNone) && !usesVariable(loop))
     return out.line("for (int hop = " + Twine(others ? 1 : 0) + "; hop < N; ++hop) " + Twine(sendText(*only, "hop")));
   const auto *store = loop.body.size() == 1 ? std::get_if<Store>(&loop.body.front().op()) : nullptr;
-  if (store && !usesVariable(loop)) {
+  if (store && program.buffers[store->to.buffer].dtype == program.packetType() && !store->perRow && !usesVariable(loop)) {
     hopVariable = loop.variable;
     return out.line("for (int hop = 0; hop < N; ++hop) coll::store<" + shape() + ">(launch, " + place(store->to) + ", " +
                     nameOf(store->value) + ");");

@@ -195,6 +195,7 @@ __device__ inline void store(const Launch<N> &launch, T *to, u32 i, u64 length, 
     for (u32 n = 0; n < P::kPieces; ++n)
       if (P::hasPiece(i, n, length)) detail::storeDense<Shape>(to, P::piece(i, n), length, packet.getPiece(n));
   } else {
+    static_assert(P::kElements * sizeof(T) == P::kBytes, "a packet of the vector's type");
     if (!launch.active) return;
     detail::storeDense<Shape>(to, i, length, packet);
   }
