@@ -235,7 +235,7 @@ private:
   std::string placeOfAll(const Slice &slice) const;
   /// How many places after this rank a peer is.
   std::string hopOf(const Index &rank) const { return rank.isVariable(hopVariable) ? "hop" : hop(rank); }
-  bool isPacket(ValueId v) const { return program.values[v].dtype == program.packetType(); }
+  bool isPacket(ValueId v) const { return program.keepsPackets(program.values[v]); }
   /// How many elements, or rows, a message of a value has: those that it is cut to, or all.
   std::string lengthText(ValueId v, bool rows) const;
   /// A value as a packet of a mailbox.

@@ -158,7 +158,7 @@ bool BodyEmitter::defineInPlace(const Stmt &stmt, const Stmt &next) {
   const ValueId made = resultOf(stmt);
   if (!assign || made == kNone || assign->value != made || uses[made] != 1) return false;
   if (program.values[made].variable || std::holds_alternative<Send>(stmt.op())) return false;
-  if (Expressions::defines(stmt) || program.values[made].dtype != program.packetType()) return false;
+  if (Expressions::defines(stmt) || !isPacket(made)) return false;
   if (!valueNames.count(assign->variable)) {
     definesVariable = assign->variable;
     return true;
@@ -259,7 +259,7 @@ void BodyEmitter::inner(const Stmt &stmt) {
       [&](const Clear &) {}, // what receives clears
       [&](const Fence &) { out.line("launch.fence(); // instead of trusting hardware"); },
       [&](const Assign &s) {
-        if (program.values[s.variable].dtype != program.packetType()) return assignElements(s);
+        if (!isPacket(s.variable)) return assignElements(s);
         const bool known = valueNames.count(s.variable);
         out.line((known ? nameOf(s.variable) : "Packet " + declareName(s.variable)) + " = " + nameOf(s.value) + ";");
       },

@@ -66,7 +66,7 @@ std::string BodyEmitter::received(MailboxId box, const std::string &packet) cons
 }
 
 void BodyEmitter::keep(ValueId own, ValueId sent) {
-  if (program.values[own].dtype == program.packetType()) valueNames[own] = nameOf(sent);
+  if (isPacket(own)) valueNames[own] = nameOf(sent);
   else computed.set(own, computed.elements(sent), Expressions::Form::Elements);
 }
 

@@ -9,11 +9,10 @@ bool BodyEmitter::isInline(const Stmt &stmt) {
 }
 
 bool BodyEmitter::isElements(const Stmt &stmt) const {
-  const DType type = program.values[resultOf(stmt)].dtype;
   if (const auto *load = std::get_if<Load>(&stmt.op()); load && load->perRow) return true;
   if (const auto *map = std::get_if<Map>(&stmt.op())) return !Expressions::makesPacket(program, *map);
   return !std::holds_alternative<Assign>(stmt.op()) && !std::holds_alternative<Constant>(stmt.op()) &&
-         !std::holds_alternative<Argument>(stmt.op()) && type != program.packetType();
+         !std::holds_alternative<Argument>(stmt.op()) && !isPacket(resultOf(stmt));
 }
 
 void BodyEmitter::known(ValueId v) {

@@ -62,7 +62,13 @@ Expressions::Expressions(const Program &p, const BodyNames &n, std::function<std
   walk(program.body, [&](const Stmt &stmt) {
     if (const auto *map = std::get_if<Map>(&stmt.op())) computedWith.insert({map->a, map->b});
     if (const auto *reduce = std::get_if<RowReduce>(&stmt.op())) computedWith.insert(reduce->value);
-    if (const auto *send = std::get_if<Send>(&stmt.op()); send && program.mailboxes[send->box].dtype == DType::I8) computedWith.insert(send->value);
+    if (const auto *assign = std::get_if<Assign>(&stmt.op())) computedWith.insert(assign->value);
+    const auto *send = std::get_if<Send>(&stmt.op()); // what a rank keeps of it may be computed with
+    if (send && (program.mailboxes[send->box].dtype == DType::I8 || send->own != kNone)) computedWith.insert(send->value);
+  });
+  walk(program.body, [&](const Stmt &stmt) {
+    const auto *map = std::get_if<Map>(&stmt.op());
+    if (map && staysWide(*map)) unrounded.insert(map->result);
   });
 }
 
@@ -123,6 +129,12 @@ void Expressions::define(const Stmt &stmt) {
 }
 
 /// What nothing is computed with goes to a store or a mailbox of floats, which rounds by itself.
+bool Expressions::staysWide(const Map &map) const {
+  const DType to = program.values[map.result].dtype;
+  const bool rounds = map.function == Function::Convert && program.values[map.a].dtype == DType::F32 && (isNarrow(to) || to == DType::I8);
+  return rounds && !makesPacket(program, map) && !computedWith.count(map.result) && to != program.packetType() && !program.values[map.result].kept;
+}
+
 void Expressions::convert(const Map &map) {
   const DType to = program.values[map.result].dtype, from = program.values[map.a].dtype;
   if (makesPacket(program, map)) return set(map.result, packet(map.a), Form::Packet);
@@ -132,8 +144,7 @@ void Expressions::convert(const Map &map) {
     text = function + std::string(cudaName(to)) + ">(" + withoutParentheses(text) + ")";
   };
   if (!rounds && ast::accumulatorOf(from) != to) call("coll::as<");
-  else if (rounds && (computedWith.count(map.result) || to == program.packetType() || program.values[map.result].kept)) call("coll::nearest<");
-  else if (rounds) unrounded.insert(map.result);
+  else if (rounds && !staysWide(map)) call("coll::nearest<");
   set(map.result, text, Form::Elements);
 }
 

@@ -51,6 +51,8 @@ private:
 
   std::string mapText(const ir::Map &map) const;
   void convert(const ir::Map &map);
+  /// Whether what rounds is left to the store or mailbox that takes it, as nothing is computed with it.
+  bool staysWide(const ir::Map &map) const;
   std::string number(DType type, const std::string &text) const;
 };
 
