@@ -324,15 +324,22 @@ void Dataflow::loadColumn(int rank, const Step &step) {
   Rank &r = ranks[rank];
   const std::uint64_t begin = sizes.begin(step), n = sizes.elements(step.rows, step.number);
   const std::string name = "`" + program.buffers[step.buffer].name + "`";
-  if (begin + n > storage[rank].size(step.buffer))
+  if (begin + n > storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {}, name + " has not one element for each row", "");
-  conflict(rank, storage[rank].load(step, {causality, rank, r.packets}, begin, 0, n, scratch, true));
-  if (scratch.size() != 1)
-    return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
-                  name + " is read along rows after parts of it were written", "");
-  const Segment column = scratch.front();
-  const Segment all{classes.begin(r.packets), classes.ends[r.packets], column.node, std::int64_t(sizes.pieceBegin(step.length, step.piece))};
-  value(r, step.value).assign(1, symbols.apply(Symbols::kSpread, all, column.shift - std::int64_t(sizes.pieceBegin(step.rows, step.piece))));
+  touch(rank, step);
+  const auto known = step.settles ? r.numbers.find(&step) : r.numbers.end();
+  if (known == r.numbers.end()) {
+    conflict(rank, storage[step.peer].load(step, {causality, rank, r.packets}, begin, 0, n, scratch, !step.settles));
+    if (scratch.size() != 1)
+      return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
+                    name + " is read along rows after parts of it were written", "");
+    if (step.settles) r.numbers[&step] = scratch.front();
+  }
+  const Segment column = known == r.numbers.end() ? scratch.front() : known->second;
+  Segment all = symbols.alongRows(column.node, column.shift - std::int64_t(sizes.pieceBegin(step.rows, step.piece)));
+  all.begin = classes.begin(r.packets), all.end = classes.ends[r.packets];
+  if (!symbols.hasNoPlace(all.node)) all.shift += std::int64_t(sizes.pieceBegin(step.length, step.piece));
+  value(r, step.value).assign(1, all);
 }
 
 /// What is constant along a row goes to one element for it, which one of the row's threads stores.
@@ -340,7 +347,7 @@ void Dataflow::storeRows(int rank, const Step &step) {
   Rank &r = ranks[rank];
   const Content &of = value(r, step.a);
   const std::uint64_t begin = sizes.begin(step), n = sizes.elements(step.rows, step.number);
-  if (step.isSlice ? begin + n > storage[rank].size(step.buffer) : n != storage[rank].size(step.buffer))
+  if (step.isSlice ? begin + n > storage[step.peer].size(step.buffer) : n != storage[step.peer].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
                   "`" + program.buffers[step.buffer].name + "` has not one element for each row", "");
   if (n == 0) return;
@@ -348,10 +355,12 @@ void Dataflow::storeRows(int rank, const Step &step) {
   const std::int64_t shift = first.shift - std::int64_t(sizes.pieceBegin(step.length, step.piece));
   const Segment number = symbols.ofRows(first.node, shift);
   const Segment rows{0, n, number.node, number.shift + std::int64_t(sizes.pieceBegin(step.rows, step.number))};
-  storage[rank].peek(step.buffer, begin, begin + n, scratch);
-  const bool same = scratch.size() == 1 && scratch.front().node == rows.node && scratch.front().shift == rows.shift;
-  if (of.size() == 1 && r.packets == 0) return conflict(rank, storage[rank].store(step, {causality, rank, r.packets}, begin, 0, n, {rows}));
-  if (of.size() != 1 || !same)
+  const auto [stored, isFirst] = r.numbers.try_emplace(&step, rows);
+  if (of.size() == 1 && isFirst) {
+    touch(rank, step);
+    return conflict(rank, storage[step.peer].store(step, {causality, rank, r.packets}, begin, 0, n, {rows}));
+  }
+  if (of.size() != 1 || stored->second.node != rows.node || stored->second.shift != rows.shift)
     refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
            "the elements of a row differ in what goes to `" + program.buffers[step.buffer].name + "`", "");
 }
@@ -396,7 +405,7 @@ void Dataflow::send(int rank, const Step &step, std::uint64_t n) {
   s.place = r.place;
   s.elements = n;
   s.content = value(r, step.a);
-  if (expansion.adds(step.slot)) s.added.assign(1, rank);
+  if (expansion.adds(step.slot)) s.added.assign(1, rank), s.parts.assign(1, {rank, s.content});
   if (acquiring) s.released = causality.release(rank);
   s.told = fetches.toldBy({rank, r.map, r.packets}, step);
   mail.used.push_back(int(&s - mail.slots.data()));
@@ -428,7 +437,7 @@ bool Dataflow::receive(int rank, const Step &step, std::uint64_t n) {
     return false;
   }
   learnFrom(r, s.place);
-  if (expansion.adds(step.slot) && !s.reader) symbols.anyOrder(s.content, ReduceOp::Sum, step.slot);
+  if (expansion.adds(step.slot) && !s.reader) sumUp(s, step.slot);
   if (acquiring && step.kind == Kind::Poll && !s.released.empty()) causality.acquire(rank, s.released);
   if (step.kind == Kind::Poll) fetches.learn({rank, r.map, r.packets}, step, s.told);
   s.reader = &step;

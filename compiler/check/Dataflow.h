@@ -41,6 +41,7 @@ private:
     std::uint64_t elements = 0;
     Content content;
     llvm::SmallVector<int, 0> added; ///< who has added to it, where sends add
+    llvm::SmallVector<std::pair<int, Content>, 0> parts; ///< what, until it is read
     Causality::Snapshot released = {};
     Fetches::Set told = {};
   };
@@ -76,6 +77,7 @@ private:
     std::vector<std::int64_t> elements; ///< per value; -1: not defined
     std::vector<int> pieces;            ///< per value that is a piece: its number
     std::vector<Content> values;        ///< per value and class
+    std::map<const Step *, Segment> numbers; ///< of rows, as the first class of packets has loaded or stored them
   };
 
   const ir::Program &program;
@@ -121,6 +123,7 @@ private:
   void signal(int rank, const Step &step);
   bool await(int rank, const Step &step);
   void add(int rank, const Step &step, Slot &slot);
+  void sumUp(Slot &slot, int number);
   void count(int rank, const Step &step);
   void operate(int rank, const Step &step);
 

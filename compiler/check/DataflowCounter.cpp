@@ -15,11 +15,22 @@ void Dataflow::add(int rank, const Step &step, Slot &s) {
                   slotText(expansion, step.slot) + " is read before rank " + std::to_string(rank) + " has added to it",
                   "announce every addition, and wait for that before the read");
   }
-  symbols.combine(ReduceOp::Sum, s.content, value(r, step.a), scratch);
-  std::swap(s.content, scratch);
+  s.parts.emplace_back(rank, value(r, step.a));
   s.added.push_back(rank);
   s.place = std::max(s.place, r.place);
   record(step.kind, rank, r.packets, step.slot, step);
+}
+
+/// What all have added, as one sum for all packets: in which order they came is not known of any.
+void Dataflow::sumUp(Slot &s, int number) {
+  std::sort(s.parts.begin(), s.parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  s.content = s.parts.front().second;
+  for (std::size_t i = 1; i < s.parts.size(); ++i) {
+    symbols.combine(ReduceOp::Sum, s.content, s.parts[i].second, scratch);
+    std::swap(s.content, scratch);
+  }
+  symbols.anyOrder(s.content, ReduceOp::Sum, number);
+  s.parts.clear();
 }
 
 /// A rank counts once, and the owner knows what all of them did that have.

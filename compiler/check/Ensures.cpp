@@ -70,6 +70,7 @@ private:
   bool clause(const ir::Ensures &e, int me, int variable) {
     const auto here = scope(e, me, variable, -1);
     current = variable;
+    if (isOfEmptyRows(e.target.length)) return true;
     const std::int64_t base = begin(e.target, here);
     const std::uint64_t n = program.elements(e.target.length, sizes.counts(), here);
     storage[me].peek(e.target.buffer, base, base + n, held);
@@ -108,8 +109,7 @@ private:
     Content expected = values.back();
     if (e.formula.back().spread != ir::Spread::Element) {
       if (elements == 0) return true; // of rows without elements nothing is promised
-      const Segment first = expected.front(), number = symbols.ofRows(first.node, first.shift);
-      expected.assign(1, {0, n, number.node, number.shift});
+      expected = numbersOf(expected, n, elements);
     }
     for (Segment &s : expected)
       if (e.count) cut(e, scope(e, me, variable, -1), s);
@@ -122,6 +122,37 @@ private:
       i += held[i].end == end, j += expected[j].end == end;
     }
     return anyOrder || sameTrees(e, me, base, found);
+  }
+
+  /// The n numbers of a matrix's rows, or groups, of which each part may hold another value.
+  Content numbersOf(const Content &matrix, std::uint64_t n, std::uint64_t elements) {
+    Content out;
+    const std::uint64_t each = std::max<std::uint64_t>(1, n ? elements / n : 1);
+    for (const Segment &s : matrix) {
+      const Segment number = symbols.ofRows(s.node, s.shift);
+      append(out, {s.begin / each, &s == &matrix.back() ? n : s.end / each, number.node, number.shift});
+    }
+    return out;
+  }
+
+  /// A number for each row, along rows of so many elements.
+  Content alongRows(const Content &numbers, std::uint64_t row) {
+    Content out;
+    for (const Segment &s : numbers) {
+      const Segment along = symbols.alongRows(s.node, s.shift);
+      append(out, {s.begin * row, s.end * row, along.node, along.shift});
+    }
+    return out;
+  }
+
+  /// Of rows without elements nothing is promised, nor of the numbers that an output has for them.
+  bool isOfEmptyRows(const ir::Length &target) const {
+    if (!target.isColumn()) return false;
+    return llvm::any_of(program.buffers, [&](const ir::Buffer &b) {
+      const auto &extents = b.extents;
+      return extents.size() > 1 && extents.back() != "1" && extents[extents.size() - 2] == target.extents[target.extents.size() - 2] &&
+             program.product({extents.back()}, sizes.counts()) == 0;
+    });
   }
 
   /// The formula in symbolic data differs from what the target holds: in the order of operations and roundings alone?
@@ -169,8 +200,9 @@ private:
     case Kind::Input: return {input(node, int(node.from.evaluate(scope(e, me, variable, -1)).value_or(0)), elements, scope(e, me, variable, -1))};
     case Kind::Exit: {
       const auto begin = std::uint64_t(this->begin(node.source, scope(e, me, variable, -1)));
-      storage[me].peek(node.source.buffer, begin, begin + elements, out);
-      return out;
+      const std::uint64_t row = node.perRow ? program.product({e.domain.extents.back()}, sizes.counts()) : 1;
+      storage[me].peek(node.source.buffer, begin, begin + (row ? elements / row : 0), out);
+      return node.perRow ? alongRows(out, row) : out;
     }
     case Kind::Reduction: {
       Segment sum{};

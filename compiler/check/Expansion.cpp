@@ -222,7 +222,7 @@ private:
           Step step{Step::Kind::Load};
           step.where = s.where, step.value = s.result;
           setSlice(step, s.from);
-          step.everyRow = s.everyRow, step.perRow = s.perRow;
+          step.everyRow = s.everyRow, step.perRow = s.perRow, step.settles = program.settles(s);
           if (s.everyRow || s.perRow) step.rows = step.length, setLength(step, program.values[s.result].length);
           if (const auto &count = program.values[s.result].count)
             step.counts = count->element.buffer, step.detail = wholeNumber(count->element.index), step.countsRows = count->rows;

@@ -44,6 +44,7 @@ struct Step {
   bool ofLaunch = false; ///< of a Barrier
   bool everyRow = false; ///< of a Load: the slice, of length `rows`, is every row
   bool perRow = false;   ///< of a Store: one element, of `rows`, for each row or group of a; of a Load: the same the other way
+  bool settles = false;  ///< of a Load per row: the row's threads wait for each other before it and behind it
   bool isSlice = false; ///< begins at row `number` or piece `number` of the buffer
   int value = ir::kNone, a = ir::kNone, b = ir::kNone;
   int box = ir::kNone, peer = 0, index = 0;

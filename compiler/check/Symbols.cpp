@@ -127,7 +127,45 @@ Segment Symbols::ofRows(Node node, std::int64_t shift) {
     return of;
   }
   if (const Operation *o = operation(node); o && o->op == kSpread && shift == 0) return {0, 0, o->left, o->delta};
-  return {0, 0, intern({kOfRow, node, ir::kNone, shift}), 0};
+  if (isEverywhere(node)) return {0, 0, node, 0};
+  if (!isOfRows(node)) return {0, 0, intern({kOfRow, node, ir::kNone, shift}), 0};
+  if (const auto known = numbersOf.find({node, shift}); known != numbersOf.end()) return known->second;
+  const Operation o = *operation(node);
+  const Segment left = ofRows(o.left, shift);
+  const Segment of = o.right == ir::kNone ? apply(o.op, left, o.delta)
+                     : o.op < kMaps       ? combine(ReduceOp(o.op), left, ofRows(o.right, shift + o.delta))
+                                          : pair(o.op, left, ofRows(o.right, shift + o.delta));
+  return numbersOf[{node, shift}] = of;
+}
+
+Segment Symbols::alongRows(Node column, std::int64_t shift) {
+  const Operation *o = operation(column);
+  if (o && o->op == kOfRow && shift == 0) return {0, 0, o->left, o->delta};
+  if (isEverywhere(column)) return {0, 0, column, 0};
+  const bool maps = o && o->left != ir::kNone && (o->op < kMaps ? o->right != ir::kNone : o->op < kRows);
+  if (!maps) return apply(kSpread, {0, 0, column, 0}, shift);
+  if (const auto known = spread.find({column, shift}); known != spread.end()) return known->second;
+  const Operation of = *o;
+  const Segment left = alongRows(of.left, shift);
+  const Segment made = of.right == ir::kNone ? apply(of.op, left, of.delta)
+                       : of.op < kMaps       ? combine(ReduceOp(of.op), left, alongRows(of.right, shift + of.delta))
+                                             : pair(of.op, left, alongRows(of.right, shift + of.delta));
+  return spread[{column, shift}] = made;
+}
+
+/// Whether a node is computed of numbers of rows, element by element: then the numbers are computed so.
+bool Symbols::isOfRows(Node node) {
+  const Operation *o = operation(node);
+  if (!o) return false;
+  const bool maps = o->op < kRows || (o->op >= kFolds && o->op < kConstant);
+  if (!maps || o->left == ir::kNone || (o->op < kMaps && o->right == ir::kNone)) return false;
+  if (const auto known = ofRowsToo.find(node); known != ofRowsToo.end()) return known->second;
+  const auto isNumber = [&](Node n) {
+    const Operation *of = operation(n);
+    return of && (of->op == kSpread || (of->op >= kRows && of->op < kPrefix && of->delta == 0) || isEverywhere(n) || isOfRows(n));
+  };
+  const bool is = isNumber(o->left) && (o->right == ir::kNone || isNumber(o->right));
+  return ofRowsToo[node] = is;
 }
 
 Content Symbols::prefix(const Content &of, Node counts, std::int64_t element, bool rows) {

@@ -78,6 +78,8 @@ public:
   /// What has element r of a node that is constant along rows for row r, `shift` elements further: a column where the rows are
   /// its numbers.
   Segment ofRows(Node node, std::int64_t shift);
+  /// The other way: what has along row r the element r of a column, `shift` elements further.
+  Segment alongRows(Node column, std::int64_t shift);
   /// The begin of a vector, as long as an element of an input says, or of as many rows; and what says how long a node is, if it
   /// is such. What is computed of such vectors, element by element or row by row, is one itself.
   Content prefix(const Content &of, Node counts, std::int64_t element, bool rows);
@@ -134,11 +136,15 @@ private:
   Node firstOperation;
   std::vector<Operation> operations;
   std::vector<bool> everywhereToo, placeless; ///< by operation
+  std::map<Node, bool> ofRowsToo;                               ///< see isOfRows
+  std::map<std::pair<Node, std::int64_t>, Segment> numbersOf; ///< what ofRows has made of such
+  std::map<std::pair<Node, std::int64_t>, Segment> spread;    ///< what alongRows has made
   std::vector<Node> table; ///< open addressing by hash; 0 where empty
 
   /// What says how long a node is; null if nothing does, or not of what `code` makes of it.
   const Operation *prefixOf(Node node, int code) const;
   bool isNumber(const Operation &operation) const;
+  bool isOfRows(Node node);
   bool isPlaceless(const Operation &operation) const;
   Segment exact(Node node, std::map<Node, Segment> &done);
   Segment pair(int code, Segment a, Segment b);

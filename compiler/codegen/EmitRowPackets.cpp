@@ -110,7 +110,7 @@ void RowsEmitter::load(const Load &s) {
 
 void RowsEmitter::loadOne(const Load &s) {
   body.announce(s.where);
-  assignNumber(s.result, nameFor(s.result), "row.loadOne(" + base(s.from) + ")");
+  assignNumber(s.result, nameFor(s.result), std::string(program.settles(s) ? "row.loadSettled(" : "row.loadOne(") + base(s.from) + ")");
 }
 
 void RowsEmitter::assignNumber(ValueId v, const std::string &wanted, const std::string &expression) {

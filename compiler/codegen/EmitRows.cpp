@@ -19,7 +19,7 @@ std::optional<Scatter> scatterOf(const Program &program, const Stmt &stmt) {
     else if (send && !s.send) s.send = send;
     else return std::nullopt;
   }
-  if (!s.send || program.mailboxes[s.send->box].counted || !s.send->peer.isVariable(loop->variable) || s.send->slot.uses(loop->variable) ||
+  if (!s.send || program.mailboxes[s.send->box].counted || program.mailboxes[s.send->box].spread != Spread::Element || !s.send->peer.isVariable(loop->variable) || s.send->slot.uses(loop->variable) ||
       (s.load && (s.send->value != s.load->result || s.load->everyRow || s.load->from.owner)))
     return std::nullopt;
   return s;
@@ -91,7 +91,8 @@ bool RowsEmitter::meets(const Stmt &stmt) const {
     walk(*inner, [&](const Stmt &s) {
       const auto *store = std::get_if<Store>(&s.op());
       const auto *set = std::get_if<Assign>(&s.op());
-      found |= std::holds_alternative<RowReduce>(s.op()) || isOfNumbers(s) || (store && store->perRow && program.values[store->value].spread == Spread::Row) ||
+      const auto *load = std::get_if<Load>(&s.op());
+      found |= (load && program.settles(*load)) || std::holds_alternative<RowReduce>(s.op()) || isOfNumbers(s) || (store && store->perRow && program.values[store->value].spread == Spread::Row) ||
                (set && program.values[set->variable].spread == Spread::Row);
     });
   return found;

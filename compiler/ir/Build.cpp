@@ -40,6 +40,7 @@ bool Builder::run() {
   if (ok && program.chunks) checkChunks();
   if (ok) resolvePieces();
   if (ok) dropUnused();
+  if (ok) findStored();
   if (ok) numberBarriers(program);
   if (ok) checkLaunchBarriers();
   return ok;
@@ -158,7 +159,17 @@ std::optional<Program> build(const sema::Member &member, int ranks, DType dtype,
   program.sourceFile = file.name;
   program.source = &file.text;
   if (!buildContract(*member.algorithm, program, diagnostics)) return std::nullopt;
-  if (!Builder(member, program, diagnostics).run()) return std::nullopt;
+  ColumnsOfRows columns;
+  for (bool more = true; more;) {
+    Program built = program;
+    Diagnostics found;
+    DiagnosticEngine trial(sources, found);
+    Builder builder(member, built, trial, columns);
+    const bool ok = builder.run();
+    more = builder.learn(columns);
+    if (ok && !more && found.list.empty()) return built;
+  }
+  if (!Builder(member, program, diagnostics, columns).run()) return std::nullopt;
   return program;
 }
 

@@ -43,6 +43,7 @@ int Builder::map(Function function, int a, int b, DType type, ast::Span where) {
   program.values[v].count = commonCount(a, b, where);
   const auto stretches = [&](ValueId o) { return stretchable.count(o) || program.values[o].spread == Spread::Everywhere; };
   if (stretches(a) && (b == kNone || stretches(b)) && program.values[v].spread != Spread::Everywhere) stretchable[v] = {a, b};
+  else asItself(a), asItself(b);
   return block->push_back(Map{v, function, a, b, where.begin}), v;
 }
 
@@ -100,7 +101,9 @@ ValueId Builder::stretched(ValueId v, const Length &to, ast::Span where) {
   const bool row = length.extents.size() == 1 && to.extents.size() > 1 && length.extents.back() == to.extents.back();
   const bool column = length.isColumnOf(to);
   if (column && makesNumbers(v, to, where)) return v;
+  const Length before = program.values[v].length;
   if (!stretchable.count(v)) v = row || column ? madeAgain(v) : kNone;
+  if (v == kNone && column) meets(before, to.extents.back());
   if (v == kNone)
     return slip(DiagnosticKind::Misplaced, where, "this goes with a matrix, and other threads have its elements than have the matrix's rows",
                 "take it from an `in` argument, or make it as a matrix"), 0;

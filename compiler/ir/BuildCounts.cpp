@@ -119,9 +119,10 @@ ValueId Builder::prefix(const ast::Call &call, const ast::Expr &expr, Block &out
                 "declare an argument with the counts of each: `in n: u32[N], in k: u32[N]`"), 0;
   bound = std::move(most);
   const Buffer &buffer = program.buffers[from->buffer];
-  const ValueId v = program.addValue(buffer.name, from->length, buffer.dtype, Spread::Element);
+  const auto rows = rowsOf(from->length);
+  const ValueId v = program.addValue(buffer.name, rows.value_or(from->length), buffer.dtype, rows ? Spread::Row : Spread::Element);
   program.values[v].count = Count{*length, kNone, {}, isOfRows(call)};
-  return out.push_back(Load{v, *from, expr.span.begin}), v;
+  return out.push_back(Load{v, *from, expr.span.begin, false, rows.has_value()}), v;
 }
 
 } // namespace coll::ir

@@ -120,13 +120,11 @@ void Builder::push(const ast::Send &s, ast::Span span, Block &out) {
   const ValueId v = value(*s.value, out);
   if (!ok) return;
   asItself(v);
-  if (program.values[v].spread == Spread::Row || program.values[v].spread == Spread::Group)
-    return slip(DiagnosticKind::Misplaced, s.value->span, "a number for each row or group does not go into a window of another rank",
-                "send it to a mailbox of one element for each, as `of f32[R][1]`, and store it where it arrives");
-  if (!program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
-  Store store{*to, v, span.begin};
+  const bool perRow = isPerRow(program.values[v], to->length);
+  if (!perRow && !program.values[v].length.sameDomain(to->length)) return slipOfLength(s.value->span);
+  Store store{*to, v, span.begin, perRow};
   if (s.rank) return out.push_back(store);
-  store.multicast = true;
+  store.multicast = !perRow && program.buffers[to->buffer].dtype == program.packetType(); // one instruction stores a packet
   multicast(store, span, out);
 }
 

@@ -15,7 +15,8 @@ std::string groupsIn(const std::string &row, unsigned group) {
   return (isComputed(row) ? "(" + row + ")" : row) + "/" + std::to_string(group);
 }
 
-/// Whether a target has one element for each row or group of a value that is constant there.
+} // namespace
+
 bool isPerRow(const Value &value, const Length &to) {
   if (value.spread != Spread::Row && value.spread != Spread::Group) return false;
   if (value.length.isPieceOfRows() != to.isPieceOfRows()) return false;
@@ -23,8 +24,6 @@ bool isPerRow(const Value &value, const Length &to) {
   extents.back() = value.spread == Spread::Row ? "1" : groupsIn(extents.back(), value.group);
   return to.extents == extents;
 }
-
-} // namespace
 
 void Builder::let(const ast::Let &s, ast::Span span, Block &out) {
   if (!s.mutableVar && !s.value->type.isValue()) return; // a number of the text or of ranks: it stands where it is used

@@ -60,9 +60,14 @@ ValueId Builder::load(const Slice &from, const ast::Expr &expr, Block &out, bool
     for (std::size_t depth = loops.size(); depth-- > sure && !uses(from, loops[depth].first);)
       block = loops[depth].second;
   const Buffer &buffer = program.buffers[from.buffer];
+  const auto rows = rowsOf(from.length);
   if (arithmetic && buffer.direction == Direction::In)
     for (const Stmt &s : *block)
-      if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow && !same->perRow) return same->result;
+      if (const auto *same = std::get_if<Load>(&s.op()); same && same->from == from && !same->everyRow && same->perRow == rows.has_value()) return same->result;
+  if (rows) {
+    const ValueId v = program.addValue(buffer.name, *rows, buffer.dtype, Spread::Row);
+    return block->push_back(Load{v, from, expr.span.begin, false, true}), v;
+  }
   const ValueId v = program.addValue(buffer.name, from.length, buffer.dtype, Spread::Element);
   const bool row = from.length.kind == Length::Kind::Whole && from.length.extents.size() == 1;
   if (row || (from.length.isColumn() && buffer.direction == Direction::In && !from.owner)) stretchable[v] = {kNone, kNone};

@@ -12,18 +12,30 @@
 
 namespace coll::ir {
 
+/// Whether a place has one element for each row or group of a value that is constant there.
+bool isPerRow(const Value &value, const Length &to);
+
 constexpr const char *kAll = "all"; ///< the variable of a multicast's loop: no name of the author's
+
+/// Of which matrices columns `T[R][1]` are the numbers, by the extents that their rows are numbered in: how long a row is.
+using ColumnsOfRows = std::map<std::vector<std::string>, std::string>;
 
 class Builder final : public ArithmeticSink {
 public:
-  Builder(const sema::Member &m, Program &p, DiagnosticEngine &d) : member(m), program(p), diagnostics(d), slotPieces(p) {}
+  /// Columns go over vectors of their own, but those that `columns` has, which go by the rows of a matrix.
+  Builder(const sema::Member &m, Program &p, DiagnosticEngine &d, const ColumnsOfRows &c)
+      : member(m), program(p), diagnostics(d), columns(c), slotPieces(p) {}
 
   bool run();
+  /// Adds the columns that have to go by rows, as what a run has come to says; false if there are none.
+  bool learn(ColumnsOfRows &known) const;
 
 private:
   const sema::Member &member;
   Program &program;
   DiagnosticEngine &diagnostics;
+  const ColumnsOfRows &columns;
+  ColumnsOfRows learnt; ///< what `columns` lacks
   std::map<const ast::Mailbox *, MailboxId> boxes;
   std::map<const ast::Let *, ValueId> lets;
   SlotPieces slotPieces;
@@ -113,6 +125,14 @@ private:
   /// The part of an argument that an expression names; empty if it names none.
   std::optional<Slice> slice(const ast::Expr &expr);
   Index index(const ast::Expr &expr);
+
+  // BuildColumns.cpp
+  /// The length of a column's values that go by the rows of a matrix; nothing of any other.
+  std::optional<Length> rowsOf(const Length &column) const;
+  /// A column meets a matrix whose rows are so long, or is stored by such rows.
+  void meets(const Length &column, const std::string &row);
+  /// Columns that are stored by rows here and gone over as vectors there.
+  void findStored();
 
   // BuildArithmetic.cpp
   int operand(const ast::Expr &expr) override;

@@ -177,6 +177,19 @@ bool Length::sameDomain(const Length &other) const {
   return (kind == Kind::Piece) == (other.kind == Kind::Piece) && ofRows == other.ofRows && extents == other.extents;
 }
 
+bool Program::settles(const Load &load) const {
+  const auto isSame = [&](BufferId a, BufferId b) {
+    return a == b || llvm::any_of(aliases, [&](const auto &pair) { return pair.first.buffer == a && pair.second.buffer == b; });
+  };
+  bool stored = false;
+  if (load.perRow)
+    walk(body, [&](const Stmt &s) {
+      const auto *store = std::get_if<Store>(&s.op());
+      stored |= store && isSame(store->to.buffer, load.from.buffer);
+    });
+  return stored;
+}
+
 bool Length::isColumnOf(const Length &matrix) const {
   Length same = matrix;
   if (!isColumn() || matrix.extents.empty()) return false;

@@ -259,6 +259,10 @@ struct Program {
   /// Whether a value is what this rank keeps of what it sends to all, where it would read its own slot.
   bool isKept(ValueId v) const;
 
+  /// Whether a number of each row is loaded from what is stored to as well: the row's threads, of which one stores, wait for
+  /// each other before they load it and behind that.
+  bool settles(const Load &load) const;
+
   bool hasCounts() const {
     return llvm::any_of(mailboxes, [](const Mailbox &m) { return m.counted; });
   }

@@ -20,6 +20,8 @@ bool fits(const Program &program, const Stmt &stmt, const ForRanks &loop, bool r
   if (slotOf(stmt) && program.values[resultOf(stmt)].spread == Spread::Row) return false;
   const auto *store = std::get_if<Store>(&stmt.op());
   if (store && store->perRow && program.values[store->value].spread == Spread::Row) return false;
+  const auto *load = std::get_if<Load>(&stmt.op());
+  if (load && program.settles(*load)) return false;
   if (const auto *send = std::get_if<Send>(&stmt.op())) return !receives && send->peer.isVariable(loop.variable);
   if (const Index *slot = slotOf(stmt)) return &stmt == &loop.body.front() && slot->isVariable(loop.variable);
   if (const auto *credit = std::get_if<AwaitCredit>(&stmt.op()))

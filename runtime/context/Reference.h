@@ -44,6 +44,7 @@ private:
   void fill(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
             std::vector<std::byte> &output) const;
 
+  bool isOfEmptyRows(const Manifest::Argument &output, const LaunchSizes &sizes) const;
   std::uint64_t promised(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs) const;
   void compute(const Manifest::Promise &promise, const LaunchSizes &sizes, const Inputs &inputs,
                std::vector<std::byte> &output) const;

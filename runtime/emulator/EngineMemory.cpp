@@ -481,6 +481,7 @@ void Engine::drain() {
 void Engine::fence() {
   drain();
   running->raiseFloor(running->newestRead);
+  running->released = now; // what it has stored has taken effect by then
   if (races) races->fence(*running);
 }
 
@@ -505,7 +506,7 @@ void Engine::releaseBarrier(Cta &cta) {
 void Engine::passBarrier(const std::vector<Thread *> &threads) {
   if (races) races->ctaBarrier(threads);
   std::uint32_t floor = 0, newestRead = 0;
-  for (const Thread *t : threads) floor = std::max(floor, t->floor), newestRead = std::max(newestRead, t->newestRead);
+  for (const Thread *t : threads) floor = std::max({floor, t->floor, t->released}), newestRead = std::max(newestRead, t->newestRead);
   for (Thread *t : threads) {
     ++t->phase;
     t->newestRead = newestRead;

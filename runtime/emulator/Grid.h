@@ -65,6 +65,7 @@ struct alignas(64) Thread {
   bool sawMate = false;         ///< has read a store of a CTA mate that was yet to take effect
   std::uint32_t floor = 0;      ///< stores that took effect up to here are visible to every load
   std::uint32_t newestRead = 0; ///< the latest version read so far; a fence makes it the floor
+  std::uint32_t released = 0;   ///< all own stores up to here have taken effect, and who meets this thread behind its fence sees them
   std::uint32_t lookedAt = 0;   ///< the oldest state of memory seen by a load since the last spinHint
   std::uint32_t pending = 0;    ///< own stores yet to take effect
   std::uint32_t phase = 0;      ///< CTA barriers passed

@@ -213,6 +213,16 @@ struct Row {
     if (isEmpty()) return {};
     return detail::loadDenseElements<OneRowPacket, 1>(vector, number, number + 1);
   }
+  /// All threads: the same of a vector that one of them stores to as well. What it has stored is there, and nothing is stored
+  /// before all have what was.
+  template <class U>
+  __device__ NumberOf<Computed<U>> loadSettled(const U *vector) const {
+    if (group.ctas > 1 && isFirst()) launch.fence();
+    freeWords();
+    const NumberOf<Computed<U>> v = loadOne(vector);
+    sync();
+    return v;
+  }
   template <u32 kGroup, class U, u32 kNumbers>
   __device__ void storeGroup(U *vector, u32 k, const Floats<kNumbers> &v) const {
     const u64 groups = length / kGroup;
