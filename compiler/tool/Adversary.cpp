@@ -114,7 +114,8 @@ Result<Adversary> Adversary::create(std::span<const Kernel> kernels, const RunRe
       module = emu::KernelModule::compile(kernel.cuda, std::span(&manifest.entry, 1), error, use);
       if (!module) return Error{error.noCompiler ? Error::Code::MachineLacks : Error::Code::Internal, error.message};
     }
-    adversary.parts.push_back(std::make_unique<const Part>(Part{manifest, Reference(manifest), kernel.program, module}));
+    auto draw = std::make_shared<const ScalarDraw>(manifest, kernel.program.get());
+    adversary.parts.push_back(std::make_unique<const Part>(Part{manifest, Reference(manifest), draw, kernel.program, module}));
   }
   return adversary;
 }
@@ -173,7 +174,7 @@ Result<std::vector<std::unique_ptr<Adversary::Share>>> Adversary::plan(std::uint
   std::vector<std::unique_ptr<Share>> shares;
   for (const auto &part : parts) {
     Share &share = *shares.emplace_back(std::make_unique<Share>(*part, ofSeed));
-    auto layout = RunLayout::create(part->manifest, share.request, share.request.maxElements);
+    auto layout = RunLayout::create(part->manifest, share.request, share.request.maxElements, part->draw);
     if (!layout) return layout.error();
     share.layout.emplace(std::move(*layout));
   }

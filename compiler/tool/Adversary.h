@@ -55,6 +55,7 @@ private:
   struct Part {
     Manifest manifest;
     Reference reference;
+    std::shared_ptr<const ScalarDraw> draw;
     std::shared_ptr<const ir::Program> program;
     std::shared_ptr<const emu::KernelModule> module;
   };

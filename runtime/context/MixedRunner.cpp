@@ -80,7 +80,8 @@ Result<void> MixedRunner::load(const Kernel &kernel) {
   std::uint64_t most = request.maxElements ? request.maxElements
                        : context.fabric() == FabricKind::Emulated ? kEmulatedElements
                                                                   : kMixedElements;
-  auto layout = RunLayout::create(part.manifest, request, most);
+  auto layout = RunLayout::create(part.manifest, request, most,
+                                  std::make_shared<const ScalarDraw>(part.manifest, kernel.program.get()));
   if (!layout) return layout.error();
   part.layout.emplace(std::move(*layout));
   symmetric |= part.manifest.hasWindows();

@@ -35,8 +35,10 @@ std::uint64_t randomSize(std::uint64_t random, std::uint64_t most) {
 
 } // namespace
 
-Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements) {
+Result<RunLayout> RunLayout::create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements,
+                                    std::shared_ptr<const ScalarDraw> draw) {
   RunLayout layout(manifest, request);
+  layout.draw = draw ? std::move(draw) : std::make_shared<const ScalarDraw>(manifest, nullptr);
   layout.maxElements = manifest.capacity ? std::min(maxElements, manifest.capacity) : maxElements;
   for (const std::string &extent : manifest.extents)
     if (!request.extents.count(extent)) layout.open.push_back(extent);
@@ -149,26 +151,10 @@ Extents RunLayout::chooseExtents(std::uint64_t number) const {
   return extents;
 }
 
-/// A rank that the request leaves open changes from launch to launch, now and then only every fourth time: a writer that
-/// stays and one that changes are different hazards.
-std::map<std::string, Scalar> RunLayout::chooseScalars(std::uint64_t number) const {
-  std::map<std::string, Scalar> scalars;
-  for (std::size_t i = 0; i < manifest.scalars.size(); ++i) {
-    const Manifest::Scalar &scalar = manifest.scalars[i];
-    const auto given = request.scalars.find(scalar.name);
-    const std::uint64_t key = mix(request.seed, 0x5ca1a5 + i);
-    const bool stays = mix(key, number / 4) % 2 == 0;
-    const std::uint64_t random = mix(mix(key, 1), stays ? number / 4 : number) % std::uint64_t(manifest.ranks);
-    const std::string open = scalar.type == "rank" ? std::to_string(random) : "0";
-    scalars.emplace(scalar.name, parseScalar(given == request.scalars.end() ? open : given->second, scalar.type));
-  }
-  return scalars;
-}
-
 PlannedLaunch RunLayout::next(std::uint64_t number) {
   PlannedLaunch launch;
   launch.number = number;
-  launch.sizes = {chooseExtents(number), chooseScalars(number)};
+  launch.sizes = {chooseExtents(number), draw->at(request, number)};
   for (const Manifest::Scalar &scalar : manifest.scalars) launch.scalars.push_back(launch.sizes.scalars.at(scalar.name));
   for (const std::string &name : manifest.extents) launch.extents.push_back(launch.sizes.extents.at(name));
   for (const Manifest::Argument &argument : manifest.arguments)

@@ -4,6 +4,7 @@
 #include "context/LaunchPlan.h"
 #include "context/Reference.h"
 #include "context/Runner.h"
+#include "context/ScalarDraw.h"
 
 namespace coll {
 
@@ -25,7 +26,9 @@ std::uint64_t chooseCount(Counted counts, std::uint64_t most, std::uint64_t rand
 class RunLayout {
 public:
   /// Error::BadInput if extents are missing, unknown or beyond the capacity; random ones stay within it.
-  static Result<RunLayout> create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements);
+  /// `draw` gives scalars that are left open their values; null: ranks change, all else is 0.
+  static Result<RunLayout> create(const Manifest &manifest, const RunRequest &request, std::uint64_t maxElements,
+                                  std::shared_ptr<const ScalarDraw> draw = nullptr);
 
   /// The next launch of number `number`, its buffers placed behind all others'.
   PlannedLaunch next(std::uint64_t number);
@@ -49,12 +52,12 @@ private:
   std::uint64_t keyOf(const PlannedLaunch &launch, int rank, std::size_t argument) const;
   void makeFit(Extents &extents) const;
   Extents chooseExtents(std::uint64_t number) const;
-  std::map<std::string, Scalar> chooseScalars(std::uint64_t number) const;
   void place(PlannedLaunch &launch);
 
   const Manifest &manifest;
   const RunRequest &request;
   std::vector<std::string> open; ///< free extents that the request leaves to chance
+  std::shared_ptr<const ScalarDraw> draw;
   std::uint64_t maxElements = 0, end = 0;
 };
 

@@ -195,7 +195,8 @@ static Result<RunReport> runIn(Context &context, const Kernel &kernel, const Run
     maxElements = std::min(maxElements, request.maxElements);
   else if (context.fabric() == FabricKind::Emulated)
     maxElements = std::min(maxElements, kEmulatedElements);
-  auto layout = RunLayout::create(kernel.manifest, request, maxElements);
+  auto layout = RunLayout::create(kernel.manifest, request, maxElements,
+                                  std::make_shared<const ScalarDraw>(kernel.manifest, kernel.program.get()));
   if (!layout) return layout.error();
 
   const auto start = Clock::now();

@@ -17,8 +17,9 @@ struct RunRequest {
   CompileOptions compile = {};
 
   Extents extents = {};                            ///< fixed ones by name; must have all unless randomCounts
-  std::map<std::string, std::string> scalars = {}; ///< by name, as written: "2", "1e-6"; a missing rank
-                                                   ///< changes from launch to launch, others are 0
+  std::map<std::string, std::string> scalars = {}; ///< by name, as written: "2", "1e-6"; a missing rank, or
+                                                   ///< whole number that decides anything, changes from launch to launch
+                                                   ///< (ScalarDraw.h), others are 0
   bool randomCounts = false;                       ///< other values for the extents missing in `extents` at each launch
   std::uint64_t maxElements =
       0; ///< the most elements of the domain's vector with randomCounts; 0: its capacity, or 2048 on the CPU
