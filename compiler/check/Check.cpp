@@ -456,23 +456,21 @@ private:
     return kind == Refutation::Kind::OverwriteBeforeRead || kind == Refutation::Kind::StaleSentinel;
   }
 
-  /// The same, first alike for all mailboxes, then of each alone: where one takes many, or a credit is for a number.
+  /// The same, first alike for all mailboxes, then of each alone: where one takes many, or a credit is for a number. What is
+  /// sent before a credit is waited for knows of an older one, however many copies they have together: so next to one copy of
+  /// what has credits, others are tried with more.
   std::optional<std::vector<int>> searchAlike(const std::vector<bool> &open, const std::vector<int> &declared) {
-    const int most = options.maxCopies ? options.maxCopies : program.ranks + 1;
-    auto holds = [&](int copies) { return !sequence(mix(open, declared, copies)); };
-    // More copies never hurt: a slot is filled again later. So after the usual few, bisect.
-    int enough = 0;
-    for (int b = 1; b <= std::min(most, 3) && !enough; ++b)
-      if (holds(b)) enough = b;
-    if (!enough) {
-      if (most <= 3 || !holds(most)) return std::nullopt;
-      int tooFew = 3;
-      for (enough = most; enough - tooFew > 1;) {
-        const int middle = (enough + tooFew) / 2;
-        (holds(middle) ? enough : tooFew) = middle;
-      }
-    }
+    std::vector<int> once = declared;
+    std::vector<bool> others = open;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (open[i] && program.mailboxes[i].reuse == ir::Reuse::Ack) once[i] = 1, others[i] = false;
+    int enough = fewestAlike(open, declared);
     std::vector<int> copies = mix(open, declared, enough);
+    if (!enough && expansion.credits && others != open && llvm::is_contained(others, true)) {
+      enough = fewestAlike(others, once);
+      copies = mix(others, once, enough);
+    }
+    if (!enough) return std::nullopt;
     if (llvm::count(open, true) > 1)
       for (std::size_t i = 0; i < copies.size(); ++i)
         while (open[i] && copies[i] > 1) {
@@ -482,6 +480,22 @@ private:
           break;
         }
     return copies;
+  }
+
+  /// How many copies of each of the open mailboxes; 0 if no number is enough.
+  int fewestAlike(const std::vector<bool> &open, const std::vector<int> &declared) {
+    const int most = options.maxCopies ? options.maxCopies : program.ranks + 1;
+    auto holds = [&](int copies) { return !sequence(mix(open, declared, copies)); };
+    // More copies never hurt: a slot is filled again later. So after the usual few, bisect.
+    for (int b = 1; b <= std::min(most, 3); ++b)
+      if (holds(b)) return b;
+    if (most <= 3 || !holds(most)) return 0;
+    int tooFew = 3, enough = most;
+    while (enough - tooFew > 1) {
+      const int middle = (enough + tooFew) / 2;
+      (holds(middle) ? enough : tooFew) = middle;
+    }
+    return enough;
   }
 
   Refutation explained(Refutation r, const std::optional<std::vector<int>> &enough) const {

@@ -14,18 +14,38 @@ static check::Verdict proveFenced(Program &program, const check::Options &option
   return check::check(program, options);
 }
 
+/// The same with credits for one of the mailboxes that the author leaves open, or all: they may order what is sent to others
+/// as well, whatever those declare. False if it does not hold.
+static bool proveBesideCredits(Program &program, const check::Options &options, check::Verdict &verdict) {
+  std::vector<MailboxId> open;
+  for (std::size_t box = 0; box < program.mailboxes.size(); ++box)
+    if (program.mailboxes[box].reuse == Reuse::Auto) open.push_back(MailboxId(box));
+  std::vector<std::vector<MailboxId>> choices;
+  for (const MailboxId box : open) choices.push_back({box});
+  if (open.size() > 1) choices.push_back(open);
+  for (const std::vector<MailboxId> &boxes : choices) {
+    Program tried = program;
+    for (const MailboxId box : boxes) addCredits(tried, box);
+    check::Verdict found = proveFenced(tried, options);
+    if (!found.proved) continue;
+    program = std::move(tried), verdict = std::move(found);
+    return true;
+  }
+  return false;
+}
+
 /// Proves the program, with credits where nothing else is credit enough and the author leaves it open.
 static check::Verdict prove(Program &program, const check::Options &options) {
   for (;;) {
     Program tried = program;
     check::Verdict verdict = proveFenced(tried, options);
-    const bool open = !verdict.proved && verdict.refutation->noDepthHelps &&
-                      program.mailboxes[verdict.refutation->first.box].reuse == Reuse::Auto;
-    if (!open) {
-      program = std::move(tried);
-      return verdict;
+    const bool helpless = !verdict.proved && verdict.refutation->noDepthHelps;
+    if (helpless && program.mailboxes[verdict.refutation->first.box].reuse == Reuse::Auto) {
+      addCredits(program, verdict.refutation->first.box);
+      continue;
     }
-    addCredits(program, verdict.refutation->first.box);
+    if (!helpless || !proveBesideCredits(program, options, verdict)) program = std::move(tried);
+    return verdict;
   }
 }
 
