@@ -115,11 +115,13 @@ int Order::snapshot(Chain &c) {
   return c.snapshot;
 }
 
-/// Until when all that the chain has not released are reads without which it could not know what it sends.
+/// Until when all that the chain has not released are reads without which it could not know what it sends, or, of chunks
+/// before, that somebody has told it to have ended.
 Order::Tick Order::readFor(const ScheduledEvent &send, const Chain &c) const {
   Tick until = 0;
   const std::vector<int> &reads = expansion.computedFrom[std::size_t(send.step->mark)];
   for (const Plain &p : c.plain) {
+    if (c.passed[p.component] > p.tick) continue;
     const bool needed = p.step->kind == Kind::Read && std::binary_search(reads.begin(), reads.end(), p.step->mark);
     if (!needed || p.launch != launch || p.component != c.own) break;
     until = p.tick + 1;
