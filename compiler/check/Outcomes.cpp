@@ -74,8 +74,13 @@ Outcomes::Outcomes(const ir::Program &program, std::vector<Expression> all) : pr
   findRanges();
   for (const Expression &e : expressions) refuseOverflow(e);
   // First what stands for all values, then, of those, one for each outcome.
+  std::vector<const ir::Scalar *> whole;
   for (const ir::Scalar &s : program.scalars)
-    if (s.isIndex() && !s.rank) integers[s.name] = candidates(s);
+    if (s.isIndex() && !s.rank) whole.push_back(&s), integers[s.name];
+  std::vector<Periods> periods;
+  for (const ir::Scalar *s : whole) periods.push_back(periodsOf(*s));
+  Periods::relate(periods);
+  for (std::size_t i = 0; i < whole.size(); ++i) integers[whole[i]->name] = candidates(*whole[i], periods[i]);
   for (const ir::Scalar &s : program.scalars)
     if (s.isIndex() && !s.rank && !refusal) integers[s.name] = distinct(s, integers[s.name]);
   constexpr std::size_t kSome = 24;
@@ -89,8 +94,10 @@ void Outcomes::widen(const std::string &variable, Range range) {
   if (!isNew) known->second = {std::min(known->second.low, range.low), std::max(known->second.high, range.high)};
 }
 
-void Outcomes::refuse(const std::string &scalar, std::optional<ir::Index> at, ir::SourceOffset where) {
-  if (!refusal) refusal = ScalarClasses::Refusal{scalar, std::move(at), where};
+void Outcomes::refuse(const std::string &scalar, std::optional<ir::Index> at, ir::SourceOffset where, bool isFollowed) {
+  if (refusal) return;
+  refusal = ScalarClasses::Refusal{scalar, std::move(at), where};
+  refusal->isFollowed = isFollowed;
 }
 
 /// Kernels reckon in 64 bits, and periods are of exact numbers.
@@ -130,15 +137,24 @@ void Outcomes::findRanges() {
   });
 }
 
+/// Has noted all that uses a scalar.
+Periods Outcomes::periodsOf(const ir::Scalar &scalar) {
+  std::vector<std::string> others;
+  for (const auto &[name, values] : integers)
+    if (name != scalar.name) others.push_back(name);
+  Periods periods(scalar.name, ranges, others);
+  for (const Expression &e : expressions) {
+    if (!e.index.uses(scalar.name) || periods.note(e.index, e.number ? std::nullopt : std::optional(most))) continue;
+    refuse(scalar.name, periods.reason, e.where, periods.isFollowed);
+    break;
+  }
+  return periods;
+}
+
 /// Numbers that have all outcomes together.
-std::vector<std::int64_t> Outcomes::candidates(const ir::Scalar &scalar) {
-  Periods periods(scalar.name, ranges);
+std::vector<std::int64_t> Outcomes::candidates(const ir::Scalar &scalar, const Periods &periods) {
   const std::int64_t low = scalar.least(), high = scalar.greatest(program.ranks);
-  for (const Expression &e : expressions)
-    if (e.index.uses(scalar.name) && !periods.note(e.index, e.number ? std::nullopt : std::optional(most))) {
-      refuse(scalar.name, periods.reason, e.where);
-      return {0, 1, 2, low, high};
-    }
+  if (periods.reason) return {0, 1, 2, low, high};
   if (auto all = periods.numbers(low, high)) {
     llvm::stable_sort(*all, [](std::int64_t a, std::int64_t b) { return std::pair(std::abs(a), a < 0) < std::pair(std::abs(b), b < 0); });
     return *all;

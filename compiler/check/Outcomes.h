@@ -36,7 +36,7 @@ public:
   using Visit = llvm::function_ref<void(const std::vector<std::int64_t> &, std::uint64_t)>;
   void each(const std::vector<std::vector<std::int64_t>> &values, By by, Visit visit) const;
 
-  void refuse(const std::string &scalar, std::optional<ir::Index> at, ir::SourceOffset where);
+  void refuse(const std::string &scalar, std::optional<ir::Index> at, ir::SourceOffset where, bool isFollowed = true);
   /// Of the combinations of all scalars.
   void refuseAll();
 
@@ -64,7 +64,8 @@ private:
   void findRanges();
   void widen(const std::string &variable, Range range);
   void refuseOverflow(const Expression &e);
-  std::vector<std::int64_t> candidates(const ir::Scalar &scalar);
+  Periods periodsOf(const ir::Scalar &scalar);
+  std::vector<std::int64_t> candidates(const ir::Scalar &scalar, const Periods &periods);
   std::vector<std::int64_t> distinct(const ir::Scalar &scalar, const std::vector<std::int64_t> &values);
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> othersIn(const ir::Index &i, llvm::ArrayRef<std::string> but) const;
   bool addTable(const Expression &e);

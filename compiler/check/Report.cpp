@@ -177,7 +177,15 @@ Refutation untried(const ir::Program &program, const ScalarClasses::Refusal &ref
   const std::string name = "`" + refusal.scalar + "`", at = refusal.at->str();
   if (refusal.overflows) {
     r.explanation = "nothing is proved for all values of " + name + ": `" + at + "` may go beyond 2^62, where whole numbers end";
-    r.fix = "take less of " + name + ", compare it itself with numbers, or declare it with a narrower type such as `i32`";
+    const auto declared = llvm::find_if(program.scalars, [&](const ir::Scalar &s) { return s.name == refusal.scalar; });
+    r.fix = "take less of " + name + (sizeOf(declared->type) > 4 ? ", compare it itself with numbers, or declare it with a narrower type such as `i32`"
+                                                                 : ", or compare it itself with numbers");
+    return r;
+  }
+  if (!refusal.isFollowed) {
+    r.explanation = "nothing is proved for all values of " + name + ": for which of them `" + at + "` is what, is not followed";
+    r.fix = "compare " + name + ", its quotient or its remainder with numbers, or " + name +
+            " itself with another scalar, a number more or less, or pass the outcome as a scalar of its own";
     return r;
   }
   r.explanation = "nothing is proved for all values of " + name + ": they have more outcomes in `" + at + "` than can be tried";

@@ -20,6 +20,7 @@ struct ScalarClasses {
     std::optional<ir::Index> at; ///< whose outcomes are too many, or are not known
     ir::SourceOffset where = 0;
     bool overflows = false; ///< what `at` comes to
+    bool isFollowed = true; ///< its outcomes are too many; else it is of no form whose outcomes are known
   };
   std::optional<Refusal> refusal; ///< the values do not stand for all: why
 };
