@@ -295,7 +295,8 @@ void Dataflow::storeCount(int rank, const Step &step) {
   const auto count = symbols.countOf(value(r, step.a).front().node);
   if (!count)
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},
-                  "the message that this is the length of is a whole vector, and no number of an input says so", "send `prefix(v, n)`");
+                  "the message that this is the length of is a whole vector, and no number of an input says so",
+                  program.isOfRows(step.a) ? "send `prefix_rows(m, n)`" : "send `prefix(v, n)`");
   const auto element = std::uint64_t(step.number);
   if (element >= storage[rank].size(step.buffer))
     return refute(Refutation::Kind::WrongResult, event(rank, step, r.packets), {},

@@ -25,8 +25,6 @@ public:
   virtual int rowReduce(RowOp op, int value, unsigned group, ast::Span where) = 0;
 
   virtual DType typeOf(int value) const = 0;
-  /// Says that a construct cannot be lowered yet, and what can be written instead if anything can.
-  virtual void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) = 0;
 };
 
 /// Whether an expression is what Arithmetic takes apart.

@@ -46,14 +46,6 @@ bool Builder::run() {
   return ok;
 }
 
-void Builder::refuse(ast::Span where, const std::string &construct, const std::string &help) {
-  if (ok) {
-    auto report = diagnostics.error(DiagnosticKind::NotLowered, where, construct + " cannot be lowered yet");
-    if (!help.empty()) report.help(help);
-  }
-  ok = false;
-}
-
 void Builder::slip(DiagnosticKind kind, ast::Span where, const std::string &what, const std::string &help) {
   if (ok) diagnostics.error(kind, where, what).help(help);
   ok = false;

@@ -7,7 +7,7 @@
 namespace coll::ir {
 
 /// What the algorithm says, operation by operation: no packet loops yet, sync modes not yet expanded. Empty after an
-/// error; a construct that cannot be lowered is refused with an error of kind not-lowered that names it.
+/// error.
 std::optional<Program> build(const sema::Member &member, int ranks, DType dtype, std::optional<ReduceOp> op,
                              const Sources &sources, DiagnosticEngine &diagnostics);
 

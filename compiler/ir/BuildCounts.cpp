@@ -32,6 +32,14 @@ bool isCountOf(const Program &program, const Block &block, const Slice &element,
   });
 }
 
+/// What says how long a value is, as the author writes it.
+static std::string lengthOf(const Program &program, const Count &count) {
+  if (count.box == kNone) return "the number that it is cut to, `" + program.buffers[count.element.buffer].name + "[" + count.element.index.str() + "]`";
+  const Mailbox &box = program.mailboxes[count.box];
+  const bool one = box.slots.kind() == Index::Kind::Constant && box.slots.value() == 1;
+  return "the count of its message, `" + box.name + (one ? "" : "[" + count.slot.str() + "]") + ".count`, or the element that it has been stored in";
+}
+
 std::optional<Slice> Builder::element(const ast::Expr &expr) {
   if (ownerOf(expr)) return std::nullopt;
   return contractElement(program, expr, [&](const ast::Expr &e) { return index(e); });
@@ -61,7 +69,7 @@ void Builder::assignPrefix(const ast::Call &target, const ast::Assign &s, Source
                            : length && isCountOf(program, out, *length, v);
   if (!same) {
     diagnostics.error(DiagnosticKind::TypeMismatch, target.args[1]->span, "this is not known to be how long the value is")
-        .help("write the count itself, `box[r].count`, or the element that it has been stored in");
+        .help("write " + lengthOf(program, *program.values[v].count));
     ok = false;
     return;
   }

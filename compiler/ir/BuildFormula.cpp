@@ -77,11 +77,6 @@ public:
     return add(std::move(node));
   }
   DType typeOf(int value) const override { return clause.formula[value].dtype; }
-  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override {
-    refused = true;
-    if (clause.formula.empty()) clause.formula.emplace_back(); // 0 is what was refused, and is computed with
-    refusal(where, construct, help);
-  }
 
 private:
   using Node = FormulaNode;
@@ -89,6 +84,12 @@ private:
   Ensures &clause;
   Refuse refusal;
   bool refused = false;
+
+  void refuse(ast::Span where, const std::string &what, const std::string &help) {
+    refused = true;
+    if (clause.formula.empty()) clause.formula.emplace_back(); // 0 is what was refused, and is computed with
+    refusal(where, what, help);
+  }
 
   int add(Node node) {
     clause.formula.push_back(std::move(node));

@@ -56,7 +56,6 @@ private:
   Block *block = nullptr; ///< where arithmetic goes
 
   // Build.cpp
-  void refuse(ast::Span where, const std::string &construct, const std::string &help = {}) override;
   /// Says that something means nothing, and what can be written instead.
   void slip(DiagnosticKind kind, ast::Span where, const std::string &what, const std::string &help);
   /// Of an expression that names no vector.

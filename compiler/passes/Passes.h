@@ -78,7 +78,7 @@ bool assignMemory(ir::Program &program, Context &context);
 /// Bytes of the words that announce the slots of a mailbox.
 std::uint64_t wordsOf(const ir::Mailbox &box);
 
-/// Refuses, with a not-lowered error, a program that has a form the emitter does not know.
+/// Refuses a program whose loops by rows do not go together.
 bool checkEmittable(const ir::Program &program, Context &context);
 
 } // namespace coll::passes

@@ -175,13 +175,18 @@ std::set<const Param *> promisedOutputs(const ast::Collective &decl) {
 /// What no clause speaks of is neither proved nor compared, whatever the verdict says of the rest.
 void checkPromises(const ast::Collective &decl, DiagnosticEngine &diagnostics) {
   const std::set<const Param *> promised = promisedOutputs(decl);
-  for (const Param &param : decl.params) {
-    if (param.direction == ParamDirection::In || promised.count(&param)) continue;
-    diagnostics
-        .warning(DiagnosticKind::Unassigned, param.name.span,
-                 "nothing is promised of `" + param.name.text + "`: it may hold anything, and no check looks at it")
-        .help("say what it holds: `ensures " + param.name.text + " == ...`");
-  }
+  std::vector<const Param *> left;
+  for (const Param &param : decl.params)
+    if (param.direction != ParamDirection::In && !promised.count(&param)) left.push_back(&param);
+  if (left.empty()) return;
+  std::string names;
+  for (const Param *param : left)
+    names += (param == left.front() ? "`" : param == left.back() ? " and `" : ", `") + param->name.text + "`";
+  const bool one = left.size() == 1;
+  diagnostics
+      .warning(DiagnosticKind::Unassigned, left.front()->name.span,
+               "nothing is promised of " + names + (one ? ": it may hold anything, and no check looks at it" : ": they may hold anything, and no check looks at them"))
+      .help(std::string(one ? "say what it holds" : "say of each what it holds") + ": `ensures " + left.front()->name.text + " == ...`");
 }
 
 } // namespace

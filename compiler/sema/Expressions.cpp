@@ -116,10 +116,10 @@ Type checkName(Context &context, NameRef &ref, Span where) {
 
 // ---- Operators ----
 
-Type mismatch(Context &context, const Expr &lhs, const Expr &rhs, Span where, std::string_view op, std::string why) {
+Type mismatch(Context &context, const Expr &lhs, const Expr &rhs, Span where, std::string_view op, std::string why, std::string_view because = "") {
   context
       .error(DiagnosticKind::TypeMismatch, where,
-             "`" + std::string(op) + "` cannot combine " + describe(lhs.type) + " and " + describe(rhs.type))
+             "`" + std::string(op) + "` cannot combine " + describe(lhs.type) + " and " + describe(rhs.type) + std::string(because))
       .help(std::move(why));
   return error();
 }
@@ -147,7 +147,10 @@ Type combineValues(Context &context, Binary &binary, Span where) {
   auto shape = commonShape(a.shape, b.shape);
   const auto isPiece = [](const Type &type) { return !type.shape.empty() && type.shape.back().kind == Extent::Kind::Piece; };
   if (!shape)
-    return mismatch(context, lhs, rhs, where, op, isPiece(a) || isPiece(b) ? "their extents differ: a piece may end within a row, so a row cannot stand beside it, but beside those of `split_rows(m, N)`" : "their extents differ");
+    return mismatch(context, lhs, rhs, where, op,
+                    isPiece(a) || isPiece(b) ? "a piece may end within a row, so a row cannot stand beside it, but beside those of `split_rows(m, N)`"
+                                             : "use vectors of one length; beside a matrix `T[R][H]` also one row for all, `T[H]`, or a number for each, `f32[R][1]`",
+                    ": their extents differ");
   return valueType(*element, std::move(*shape));
 }
 

@@ -184,36 +184,32 @@ static void writeDiagram(const std::vector<Verdict> &verdicts, const std::string
   writeResult(file, drawn->result->diagram);
 }
 
+static Diagnostics errorsFirst(Diagnostics said) {
+  llvm::stable_sort(said.list, [](const Diagnostic &a, const Diagnostic &b) { return a.severity == Severity::Error && b.severity != Severity::Error; });
+  return said;
+}
+
 /// `said`: of the text as a whole.
 static Exit checkProgram(const Arguments &arguments, Diagnostics &said) {
   const auto program = parseProgram(arguments.what(), said);
   if (!program && arguments.has("--json")) return print(notParsedAsJson(said)), Exit::BadInput;
-  printMessage(said.render());
-  if (!program) return Exit::BadInput;
+  if (!program) return printMessage(errorsFirst(said).render()), Exit::BadInput;
   std::deque<Member> together;
   Diagnostics leftOut;
   std::vector<Verdict> verdicts = checkAll(*program, arguments, together, leftOut);
   printMessage(leftOut.render());
-  // Who asks for all types wants to hear of what has to wait, and not to fail for it; nothing at all of a member is no proof.
-  const bool library = standardLibraryText(arguments.what()).has_value();
-  const bool allTypes = !arguments.has("--algo") || !arguments.has("--dtype");
-  const bool anyThere = !llvm::all_of(verdicts, std::mem_fn(&Verdict::notThereYet));
-  for (Verdict &verdict : verdicts) {
-    const auto isLookedAt = [&](const Verdict &other) { return other.member == verdict.member && !other.notThereYet(); };
-    verdict.leftOut = allTypes && anyThere && verdict.notThereYet() && (library || llvm::any_of(verdicts, isLookedAt));
-  }
   if (arguments.has("--json")) {
     said.list.insert(said.list.end(), leftOut.list.begin(), leftOut.list.end());
     for (Verdict &verdict : verdicts) verdict.diagnostics.list.insert(verdict.diagnostics.list.end(), said.list.begin(), said.list.end());
     print(verdictsAsJson(verdicts, arguments.has("--strict")));
   } else {
     printDiagnostics(verdicts);
+    printMessage(said.render()); // warnings, behind the errors that they would hide
     print(verdictLines(verdicts));
   }
   if (arguments.has("--diagram")) writeDiagram(verdicts, arguments.text("--diagram"));
   Exit worst = Exit::Good;
   for (const Verdict &verdict : verdicts) {
-    if (verdict.leftOut) continue;
     if (!verdict.result) return Exit::BadInput;
     if (!verdict.proved()) worst = Exit::Refuted;
   }

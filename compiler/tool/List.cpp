@@ -31,11 +31,11 @@ static const std::vector<DType> &typesOf(const Program &program, const Member &m
   return emittable.empty() ? member.dtypes : emittable;
 }
 
-/// The types that a member is offered for and cannot be emitted for yet.
-static std::string notYet(const Program &program, const Member &member) {
+/// The types that a member is offered for and has an error with.
+static std::string withErrors(const Program &program, const Member &member) {
   std::vector<DType> missing = member.dtypes;
   llvm::erase_if(missing, [&](DType type) { return llvm::is_contained(typesOf(program, member), type); });
-  return missing.empty() ? "" : "; not yet " + join(keywords(missing), " ");
+  return missing.empty() ? "" : "; with errors " + join(keywords(missing), " ");
 }
 
 static std::string memberLine(const Program &program, const Member &member, bool canEmit, std::size_t width) {
@@ -46,7 +46,7 @@ static std::string memberLine(const Program &program, const Member &member, bool
              "{0} {1,-13} {2,-15} {3}{4}{5}{6}\n", name, ranks,
              member.maxBytes ? "to " + sizeText(member.maxBytes) : "any size", join(keywords(typesOf(program, member)), " "),
              member.ops.empty() ? "" : "; " + join(keywords(member.ops), " "),
-             member.usesMulticast ? "; uses multicast" : "", canEmit ? notYet(program, member) : "; not there yet")
+             member.usesMulticast ? "; uses multicast" : "", canEmit ? withErrors(program, member) : "; with errors")
       .str();
 }
 

@@ -321,7 +321,7 @@ void coll::tool::printDiagnostics(const std::vector<Verdict> &verdicts) {
   std::vector<Said> all;
   std::vector<std::pair<const Member *, std::string>> done; // and a kind
   for (const Verdict &verdict : verdicts) {
-    if (verdict.diagnostics.list.empty() || verdict.leftOut) continue;
+    if (verdict.diagnostics.list.empty()) continue;
     const std::pair what(verdict.member, verdict.diagnostics.list.front().kind);
     if (llvm::is_contained(done, what)) continue;
     done.push_back(what);

@@ -15,13 +15,8 @@ struct Verdict {
   std::vector<Instance> standsFor = {};
   std::optional<CheckResult> result = {}; ///< empty where it could not be checked at all
   Diagnostics diagnostics = {};
-  bool leftOut = false; ///< it is not there yet, which is no failure
 
   bool proved() const { return result && result->proved; }
-  /// It has something that this version cannot lower, and so cannot check.
-  bool notThereYet() const {
-    return !result && !diagnostics.list.empty() && diagnostics.list.front().kind == "not-lowered";
-  }
 };
 
 /// The verdicts in lines; those that say the same share them. Verdicts of one member follow each other, by types and then
