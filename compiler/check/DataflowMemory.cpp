@@ -25,7 +25,9 @@ void Dataflow::reportUnfinished() {
   for (const Touch &t : touches) {
     if (causality.knows(t.step->peer, t.when.packets, t.when)) continue;
     const std::string owner = "rank " + std::to_string(t.step->peer);
-    const bool isAnnounced = t.step->kind == Step::Kind::Store && program.buffers[t.step->buffer].flags != ir::kNone;
+    const ir::MailboxId flags = t.step->kind == Step::Kind::Store ? program.buffers[t.step->buffer].flags : ir::kNone;
+    bool isAnnounced = flags != ir::kNone; // a second push into a place could be awaited no more than the first
+    for (int r = 0; isAnnounced && r < program.ranks; ++r) isAnnounced = !announcesTwice(r, flags);
     return refute(Refutation::Kind::MissingBarrier, event(t.when.rank, *t.step, t.when.packets), {},
                   "the launch of " + owner + " may end before rank " + std::to_string(t.when.rank) +
                       " has finished with its `" + program.buffers[t.step->buffer].name +

@@ -129,8 +129,8 @@ private:
 
   void slipOf(ast::Span where) {
     slip(where, "this is nothing that `ensures` can promise",
-         "write a result, or a row of one, `==` what it holds at exit, on all ranks or behind a condition over `me` and "
-         "scalars and `or`");
+         "write a result, or a whole row of one such as `y[r]`, `==` what it holds at exit, on all ranks or behind a condition "
+         "over `me` and scalars and `or`");
   }
 
   /// `prefix(y[r], c) == prefix(r.x[me], c)`, or of what is computed of arguments.

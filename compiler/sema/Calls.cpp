@@ -255,7 +255,8 @@ Type checkOld(Context &context, Call &call, Span where) {
   Type type = check(context, *call.args[0]);
   if (isError(type)) return type;
   if (!name || !std::holds_alternative<const Param *>(name->ref))
-    return wrong(context, call.args[0]->span, "`old` takes the name of an argument");
+    return wrong(context, call.args[0]->span, "`old` takes the name of an argument",
+                 "write `old(x)[i]` for a part of one's own; what `r.x` says of rank `r` is what it held before the launch already");
   return type;
 }
 

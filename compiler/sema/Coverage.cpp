@@ -94,8 +94,10 @@ void checkBarriers(Context &context, const WindowUse &use) {
         .error(DiagnosticKind::MissingBarrier, *use.lastPush,
                "nothing awaits what is pushed into " + name + ": its owner may read it, or end, before it is there")
         .note(use.window->param.span, "declared a window of mode `flag` here")
-        .help(use.itsWait.empty() ? "let the owner `await` each place before it reads it, as in `await " + use.window->param.text + "[i]`"
-                                  : "write `" + use.itsWait + "` behind it");
+        .help(!use.itsWait.empty() ? "write `" + use.itsWait + "` behind it"
+              : use.window->ref->type.shape.size() > 1
+                  ? "let the owner `await` each place before it reads it, as in `await " + use.window->param.text + "[i]`"
+                  : "let the owner write `await " + use.window->param.text + "` before it reads it");
   } else if (mustEnd && !barrier([&](Span at) { return at.begin > use.lastAccess->begin; }))
     context
         .error(DiagnosticKind::MissingBarrier, *use.lastAccess,
