@@ -94,6 +94,11 @@ __device__ inline void storeLine16(void *address, Words2 v) {
 }
 __device__ inline Words2 loadLine16(const void *address) { return loadRelaxed16(address); }
 
+/// The CTA's threads meet so that the lanes of its warps go on together, which `bar.warp.sync` does not see to: lanes that
+/// came apart meet there and go on apart, and what they store next to a line tears it (seen with NVRTC 13.0 on sm_90 behind
+/// the scales of a row).
+__device__ inline void gatherLanes() { asm volatile("bar.sync 0;" ::: "memory"); }
+
 /// Whether any lane of the warp says so. All lanes meet. No memory order.
 __device__ inline bool anyOfWarp(bool said) { return __any_sync(0xffffffffu, said); }
 

@@ -521,8 +521,10 @@ __device__ inline void forRows(Launch<N> &launch, u64 rows, u64 length, u32 more
   const float share = ptx::divide(1.0f, float(length));
   launch.start();
 #pragma unroll 1
-  for (u64 r = blockIdx.x / group.ctas; r < rows; r += gridDim.x / group.ctas)
+  for (u64 r = blockIdx.x / group.ctas; r < rows; r += gridDim.x / group.ctas) {
     body(Row<Shape, P, N>{launch, group, r, length, packets, u32(r) * packets, share});
+    if constexpr (P::kOfWarps) ptx::gatherLanes();
+  }
   if (group.ctas > 1 && !group.started) ptx::clusterWait();
 }
 

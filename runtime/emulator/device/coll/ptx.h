@@ -77,6 +77,7 @@ inline Words2 loadLine16(const void *address) {
   emulated::table->loadLine(address, &v);
   return v;
 }
+inline void gatherLanes() {} // the lanes of a line meet at each access
 inline bool anyOfWarp(bool said) { return emulated::table->anyOfWarp(said); }
 constexpr bool kInStep = false;
 inline bool anyInStep(bool said) { return said; }
