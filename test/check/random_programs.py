@@ -6,12 +6,11 @@ mistake and no depth is declared: then all that can be lowered must be proved, a
 
 usage: random_programs.py COLL FOLDER [COUNT [FIRST-SEED [right]]]
 """
-import concurrent.futures
 import json
-import pathlib
 import random
-import subprocess
 import sys
+
+from random_cases import coll, run
 
 # Kinds whose consequence is a hang or a wrong element. The others are about schedules that one run of the loops, in
 # ascending order, does not have, or about text that is never lowered.
@@ -222,10 +221,6 @@ FAMILIES = [one_shot, one_shot, two_shot, two_shot, rows, rows, hops, hops, hops
 STREAMED = [one_shot, two_shot, rows, hops, neighbours, rooted]
 
 
-def coll(tool, *arguments):
-    return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=300)
-
-
 def one(tool, folder, seed, right):
     """What became of a program, and what is wrong with that, if anything is."""
     rng = Chance(seed, right)
@@ -284,19 +279,7 @@ def one(tool, folder, seed, right):
 
 
 def main(tool, folder, count="50", first="1", right=""):
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    seeds = range(int(first), int(first) + int(count))
-    totals, findings = {}, []
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for state, finding in pool.map(lambda seed: one(tool, folder, seed, right == "right"), seeds):
-            totals[state] = totals.get(state, 0) + 1
-            if finding:
-                findings.append(finding)
-    print("\n".join(findings))
-    print(", ".join("%s: %d" % item for item in sorted(totals.items())))
-    print("%d programs, %d findings" % (len(seeds), len(findings)))
-    return 1 if findings else 0
+    return run(lambda folder, seed: one(tool, folder, seed, right == "right"), folder, count, first)
 
 
 if __name__ == "__main__":

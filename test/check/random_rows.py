@@ -6,12 +6,11 @@ that says what is wrong with the text. None has a mistake of order, so none is t
 
 usage: random_rows.py COLL FOLDER [COUNT [FIRST-SEED [ptx]]]
 """
-import concurrent.futures
 import json
-import pathlib
 import random
-import subprocess
 import sys
+
+from random_cases import coll, run
 
 # What a text without a mistake of order may still be refused for.
 REFUSALS = {"misplaced", "type-mismatch", "wrong-arguments", "unbounded"}
@@ -191,10 +190,6 @@ class Rows:
                           *("  " + s for s in self.head + self.body), "}", ""])
 
 
-def coll(tool, *arguments):
-    return subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=300)
-
-
 def one(tool, folder, seed, ptx):
     """What became of a program, and what is wrong with that, if anything is."""
     rng = random.Random(seed)
@@ -223,19 +218,7 @@ def one(tool, folder, seed, ptx):
 
 
 def main(tool, folder, count="20", first="1", ptx=""):
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    seeds = range(int(first), int(first) + int(count))
-    totals, findings = {}, []
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for state, finding in pool.map(lambda seed: one(tool, folder, seed, ptx == "ptx"), seeds):
-            totals[state] = totals.get(state, 0) + 1
-            if finding:
-                findings.append(finding)
-    print("\n".join(findings))
-    print(", ".join("%s: %d" % item for item in sorted(totals.items())))
-    print("%d programs, %d findings" % (len(seeds), len(findings)))
-    return 1 if findings else 0
+    return run(lambda folder, seed: one(tool, folder, seed, ptx == "ptx"), folder, count, first)
 
 
 if __name__ == "__main__":
