@@ -86,8 +86,8 @@ __device__ inline void storeRelaxed8(void *address, u64 v) {
 
 /// Relaxed accesses of aligned lines of 128 bytes by a whole warp, four lines at a time: each 8 lanes, from a multiple
 /// of 8 on, have one, 16 bytes each. To PTX they are as above, in no order between lanes; for what ll128.h assumes of
-/// them they must go out as one instruction, so the lanes meet first. (Masks of fewer lanes, which differ within a warp,
-/// would make the compiler take the warp apart.)
+/// them they must go out as one instruction, so the lanes meet first; what brings lanes together that a branch has left apart
+/// is gatherLanes. (Masks of fewer lanes, which differ within a warp, would make the compiler take the warp apart.)
 __device__ inline void storeLine16(void *address, Words2 v) {
   asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
   storeRelaxed16(address, v);
